@@ -1,0 +1,107 @@
+//! The layout table: every field of every struct, as this compiler lays it out.
+
+/// One field of one struct: what both sides compare at load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// The C name of the struct.
+    pub struct_name: &'static str,
+    /// The name of the field.
+    pub field: &'static str,
+    /// Offset in bytes.
+    pub offset: u32,
+    /// Size in bytes.
+    pub size: u32,
+}
+
+/// A struct that crosses the boundary.
+pub trait Layout {
+    /// Its name in the header.
+    const NAME: &'static str;
+    /// Its fields in order.
+    const FIELDS: &'static [Field];
+}
+
+/// Bytes of one field, without a value of it.
+#[doc(hidden)]
+pub const fn field_size<S, F>(_: fn(&S) -> &F) -> u32 {
+    size_of::<F>() as u32
+}
+
+/// Declares a `repr(C)` struct with its C name and its layout table.
+macro_rules! abi_struct {
+    ($(#[$meta:meta])* pub struct $name:ident = $c:literal {
+        $($(#[$fmeta:meta])* pub $field:ident: $ty:ty,)+
+    }) => {
+        $(#[$meta])*
+        #[repr(C)]
+        #[derive(Clone, Copy)]
+        pub struct $name { $($(#[$fmeta])* pub $field: $ty,)+ }
+
+        impl $name {
+            /// All bytes zero: no handles, no functions, lengths of 0.
+            #[must_use]
+            #[allow(unsafe_code, reason = "the one way to zero a plain C struct of any shape")]
+            pub const fn zeroed() -> Self {
+                // SAFETY: every field is an integer, a raw pointer, an optional function pointer,
+                // or an array or struct of these; all of them are valid when zero.
+                unsafe { core::mem::zeroed() }
+            }
+        }
+
+        impl crate::layout::Layout for $name {
+            const NAME: &'static str = $c;
+            const FIELDS: &'static [crate::layout::Field] = &[$(crate::layout::Field {
+                struct_name: $c,
+                field: stringify!($field),
+                offset: core::mem::offset_of!($name, $field) as u32,
+                size: crate::layout::field_size::<$name, $ty>(|s| &s.$field),
+            },)+];
+        }
+    };
+}
+pub(crate) use abi_struct;
+
+macro_rules! all {
+    ($($name:ident),+ $(,)?) => {
+        /// Every struct's fields, struct by struct in the order of the header.
+        pub const ALL: &[&[Field]] = &[$(<crate::$name as Layout>::FIELDS),+];
+    };
+}
+all!(
+    Error,
+    Str,
+    LogRecord,
+    Host,
+    Waker,
+    Channel,
+    Param,
+    ParamValue,
+    InstanceInfo,
+    DeviceInfo,
+    SupportQuery,
+    InstanceTable,
+    DeviceTable,
+    MemoryRequest,
+    MemoryView,
+    MemoryTable,
+    FlagLine,
+    Counter,
+    Command,
+    CommandCopy,
+    CommandReduce,
+    CommandSignal,
+    CommandWait,
+    CommandPut,
+    CommandEvent,
+    QueueState,
+    Sleep,
+    StreamRequest,
+    StreamTable,
+    EventTable,
+    LinkInfo,
+    LinkRequest,
+    LinkStatistics,
+    LinkTable,
+    LayoutEntry,
+    Plugin,
+);
