@@ -340,7 +340,10 @@ enum {
   UNISONO_CMD_COPY = 1, UNISONO_CMD_REDUCE = 2, UNISONO_CMD_SIGNAL = 3, UNISONO_CMD_WAIT = 4,
   UNISONO_CMD_PUT = 5, UNISONO_CMD_RECORD = 6, UNISONO_CMD_WAIT_EVENT = 7
 };
-enum { UNISONO_CMD_WORDS = 1 /* SIGNAL, PUT: write words; WAIT: compare them */ };
+enum {
+  UNISONO_CMD_WORDS = 1,    /* SIGNAL, PUT: write words; WAIT: compare them */
+  UNISONO_CMD_STREAMING = 2 /* COPY, REDUCE: a hint that dst is not read again soon */
+};
 
 typedef struct unisono_flag_line {
   uint64_t counter; /* atomic */

@@ -18,6 +18,8 @@ pub mod command_kind {
 
 /// Flag of SIGNAL and PUT: write words; of WAIT: compare them.
 pub const CMD_WORDS: u32 = 1;
+/// Flag of COPY and REDUCE: a hint that `dst` is not read again soon.
+pub const CMD_STREAMING: u32 = 2;
 /// A put that signals no flag of the peer.
 pub const NO_WINDOW: u32 = 0xffff_ffff;
 /// A flag this far ahead of its counter is an abort ([`ABORT_STEP`] is what is added).
