@@ -1,0 +1,3 @@
+//! Bytes between two processes: sockets, handshakes, frames.
+
+pub(crate) mod socket;
