@@ -12,6 +12,11 @@
  * Rules (vendor-docs/abi-rules.md gives the reasons)
  *  - Versions: the major must match. A minor only adds: fields and functions at the end of a struct,
  *    covered by its struct_size. "since 1.x" marks what came after 1.0.
+ *  - Sizes: a struct or an array that the plugin fills is as large as the plugin's own layout table
+ *    says: the host sets struct_size so in each entry, and adapts. The plugin may write all of the
+ *    fields it knows. What the host fills has the host's struct_size: a plugin reads a field "since
+ *    1.x" only if that covers it. A command may be longer than the plugin knows it: the tail can
+ *    be left unread, as a new meaning always comes with a new flag.
  *  - Ownership: only handles are owned, each with its destroy function. Strings and arrays are
  *    borrowed for the call. Errors are written to a struct that the caller owns.
  *  - No exception and no panic may leave a function.
@@ -121,7 +126,8 @@ typedef struct unisono_host {
   void (*log)(void *context, const unisono_log_record *record);
 } unisono_host;
 
-/* Called by a plugin when armed work may go on: any thread, async-signal-safe, must not re-enter. */
+/* Called by a plugin when armed work may go on: any thread, async-signal-safe, must not re-enter.
+ * Valid from arm until disarm or destroy returns; may be called too often, never after that. */
 typedef struct unisono_waker {
   void (*wake)(void *context);
   void *context;

@@ -1,5 +1,7 @@
 //! The layout table: every field of every struct, as this compiler lays it out.
 
+use crate::LayoutEntry;
+
 /// One field of one struct: what both sides compare at load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
@@ -19,7 +21,36 @@ pub trait Layout {
     const NAME: &'static str;
     /// Its fields in order.
     const FIELDS: &'static [Field];
+    /// The same fields as a plugin's layout table holds them.
+    const ENTRIES: &'static [LayoutEntry];
 }
+
+/// Entries in [`ENTRIES`].
+pub const COUNT: usize = {
+    let mut count = 0;
+    let mut i = 0;
+    while i < ALL_ENTRIES.len() {
+        count += ALL_ENTRIES[i].len();
+        i += 1;
+    }
+    count
+};
+
+/// [`ALL`] in one run, as a plugin's record points to it.
+pub const ENTRIES: [LayoutEntry; COUNT] = {
+    let mut entries = [LayoutEntry::zeroed(); COUNT];
+    let (mut i, mut at) = (0, 0);
+    while i < ALL_ENTRIES.len() {
+        let mut j = 0;
+        while j < ALL_ENTRIES[i].len() {
+            entries[at] = ALL_ENTRIES[i][j];
+            at += 1;
+            j += 1;
+        }
+        i += 1;
+    }
+    entries
+};
 
 /// Bytes of one field, without a value of it.
 #[doc(hidden)]
@@ -34,7 +65,7 @@ macro_rules! abi_struct {
     }) => {
         $(#[$meta])*
         #[repr(C)]
-        #[derive(Clone, Copy)]
+        #[derive(Clone, Copy, Debug)]
         pub struct $name { $($(#[$fmeta])* pub $field: $ty,)+ }
 
         impl $name {
@@ -56,6 +87,12 @@ macro_rules! abi_struct {
                 offset: core::mem::offset_of!($name, $field) as u32,
                 size: crate::layout::field_size::<$name, $ty>(|s| &s.$field),
             },)+];
+            const ENTRIES: &'static [crate::LayoutEntry] = &[$(crate::LayoutEntry {
+                struct_name: concat!($c, "\0").as_ptr().cast(),
+                field: concat!(stringify!($field), "\0").as_ptr().cast(),
+                offset: core::mem::offset_of!($name, $field) as u32,
+                size: crate::layout::field_size::<$name, $ty>(|s| &s.$field),
+            },)+];
         }
     };
 }
@@ -65,6 +102,12 @@ macro_rules! all {
     ($($name:ident),+ $(,)?) => {
         /// Every struct's fields, struct by struct in the order of the header.
         pub const ALL: &[&[Field]] = &[$(<crate::$name as Layout>::FIELDS),+];
+
+        const ALL_ENTRIES: &[&[LayoutEntry]] = &[$(<crate::$name as Layout>::ENTRIES),+];
+
+        /// Every struct's name and size in bytes, in the same order.
+        pub const SIZES: &[(&str, usize)] =
+            &[$((<crate::$name as Layout>::NAME, size_of::<crate::$name>())),+];
     };
 }
 all!(

@@ -1,0 +1,1 @@
+//! Tests of the plugin contract: the header against its Rust mirror.
