@@ -1,0 +1,9 @@
+//! Questions that need a search: ways, routes, islands.
+
+mod island;
+mod route;
+mod way;
+
+pub use island::{Island, Symmetry, islands};
+pub use route::Route;
+pub use way::Way;
