@@ -1,1 +1,22 @@
-//! Placeholder.
+//! Plans: what one rank does to carry one collective operation, as data.
+//!
+//! A [`Program`] is a chunk-level program for *one* rank, generated from an [`Algorithm`] and a
+//! [`Shape`]. There is never a global table, so that planning for a rank among ten thousand costs
+//! that rank a loop over its own steps and nothing else. This crate does no I/O and holds no
+//! `unsafe`: it can plan for machines that aren't there.
+//!
+//! - [`ir`]: the steps, and what they mean. Read this first.
+//! - [`geometry`]: which elements a block and a piece of a message are.
+//! - [`algorithms`]: one file for each algorithm, and [`generate`], which picks the file.
+//!
+//! Every function here is pure and may be called from any thread.
+
+pub mod algorithms;
+mod builder;
+
+pub mod geometry;
+pub mod ir;
+
+pub use algorithms::{Algorithm, Shape, Unsupported, generate};
+pub use geometry::{Geometry, GeometryError};
+pub use ir::{Action, Blocks, Buffer, Op, Place, Program, Shares, Step, Value};

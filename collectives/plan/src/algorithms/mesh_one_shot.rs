@@ -1,0 +1,88 @@
+//! Everybody to everybody, once.
+//!
+//! - all_reduce: everybody gets all inputs whole and folds them: `a + S b + (p-1) S g`.
+//! - all_gather: `a + (S/p) b` where every pair has its own link.
+//! - reduce_scatter: each owner gets its block from everybody: `a + (S/p) b + ((p-1)/p) S g`.
+//! - broadcast: the root to everybody: `a + S b`, and a signal back.
+//! - barrier: a signal to everybody: `a`.
+//!
+//! Puts go out one piece ahead of the waits, so that a piece travels while another is consumed.
+
+use crate::builder::{Builder, input, out};
+use crate::ir::{Blocks, Op, Program, Value};
+
+use super::Shape;
+use super::fold::{Source, fold_in_rank_order};
+
+pub(super) fn program(shape: &Shape) -> Program {
+    let blocks = if shape.op.has_block_per_rank() {
+        shape.ranks
+    } else {
+        1
+    };
+    let mut b = Builder::new(shape, blocks);
+    match shape.op {
+        Op::AllReduce => all_reduce(&mut b),
+        Op::ReduceScatter => reduce_scatter(&mut b),
+        Op::AllGather => all_gather(&mut b),
+        Op::Broadcast { root } => broadcast(&mut b, root),
+        Op::Barrier => barrier(&mut b),
+        Op::Send { .. } | Op::Recv { .. } => {}
+    }
+    b.finish()
+}
+
+fn all_reduce(b: &mut Builder) {
+    let all = b.all();
+    for peer in b.peers_above() {
+        b.put(peer, Value::Copy(input(all)));
+    }
+    b.skew(1);
+    fold_in_rank_order(b, all, Source::Slots);
+}
+
+fn reduce_scatter(b: &mut Builder) {
+    for peer in b.peers_above() {
+        b.put(peer, Value::Copy(input(Blocks::one(peer))));
+    }
+    b.skew(1);
+    fold_in_rank_order(b, Blocks::one(b.rank()), Source::Slots);
+}
+
+fn all_gather(b: &mut Builder) {
+    let own = Blocks::one(b.rank());
+    for peer in b.peers_above() {
+        b.put(peer, Value::Copy(input(own)));
+    }
+    b.copy(out(own), input(own));
+    b.skew(1);
+    for peer in b.peers_below() {
+        b.receive(peer, Blocks::one(peer));
+    }
+}
+
+fn broadcast(b: &mut Builder, root: u32) {
+    let all = b.all();
+    if b.rank() == root {
+        for peer in b.peers_above() {
+            b.put(peer, Value::Copy(input(all)));
+        }
+        b.copy(out(all), input(all));
+        b.skew(1);
+        for peer in b.peers_above() {
+            b.hear(peer);
+        }
+    } else {
+        b.receive(root, all);
+        b.signal(root);
+    }
+}
+
+fn barrier(b: &mut Builder) {
+    for peer in b.peers_above() {
+        b.signal(peer);
+    }
+    for peer in b.peers_below() {
+        b.hear(peer);
+    }
+}

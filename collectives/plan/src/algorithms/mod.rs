@@ -1,0 +1,237 @@
+//! The algorithms, one file each, and the registry that names them.
+
+mod direct;
+mod dissemination;
+mod fold;
+mod halving_doubling;
+mod halving_groups;
+mod mesh_one_shot;
+mod mesh_two_shot;
+mod recursive_doubling;
+mod ring;
+mod tree;
+mod windows;
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::builder::{Builder, input, out};
+use crate::ir::{Op, Program};
+
+/// A family of plans. The order is the order in which ties are broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Algorithm {
+    /// One exchange between the two ranks of a send and a receive.
+    Direct,
+    /// Everybody to everybody, once.
+    MeshOneShot,
+    /// Everybody to the owner of each block, and the owner to everybody.
+    MeshTwoShot,
+    /// Whole messages between partners at doubling distances.
+    RecursiveDoubling,
+    /// Halves between partners at halving distances, then back; a binomial tree for broadcast.
+    HalvingDoubling,
+    /// Neighbour to neighbour.
+    Ring,
+    /// Signals at doubling distances.
+    Dissemination,
+}
+
+impl Algorithm {
+    /// Every algorithm, in the order that breaks ties.
+    pub const ALL: [Algorithm; 7] = [
+        Algorithm::Direct,
+        Algorithm::MeshOneShot,
+        Algorithm::MeshTwoShot,
+        Algorithm::RecursiveDoubling,
+        Algorithm::HalvingDoubling,
+        Algorithm::Ring,
+        Algorithm::Dissemination,
+    ];
+
+    /// The name in configuration files and tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Algorithm::Direct => "direct",
+            Algorithm::MeshOneShot => "mesh_one_shot",
+            Algorithm::MeshTwoShot => "mesh_two_shot",
+            Algorithm::RecursiveDoubling => "recursive_doubling",
+            Algorithm::HalvingDoubling => "halving_doubling",
+            Algorithm::Ring => "ring",
+            Algorithm::Dissemination => "dissemination",
+        }
+    }
+
+    /// Whether there is a plan for this operation, at this number of ranks.
+    ///
+    /// `windowed` asks for the plan that reads and writes the peers' windows. One rank alone is
+    /// served by a local copy, under the name of any algorithm that has the operation.
+    pub fn supports(self, op: Op, ranks: u32, windowed: bool) -> Result<(), Unsupported> {
+        let no = |reason| {
+            Err(Unsupported::NoPlan {
+                algorithm: self,
+                op: op.name(),
+                windowed,
+                reason,
+            })
+        };
+        if ranks == 0 {
+            return no("a communicator has at least one rank");
+        }
+        let (has, has_windowed) = match self {
+            Algorithm::Direct => (!op.is_collective(), false),
+            Algorithm::MeshOneShot => (
+                op.is_collective(),
+                matches!(op, Op::AllGather | Op::ReduceScatter | Op::Broadcast { .. }),
+            ),
+            Algorithm::MeshTwoShot => (
+                matches!(op, Op::AllReduce | Op::Broadcast { .. }),
+                op == Op::AllReduce,
+            ),
+            Algorithm::RecursiveDoubling => (op == Op::AllReduce, false),
+            Algorithm::HalvingDoubling | Algorithm::Ring => {
+                (op.is_collective() && op != Op::Barrier, false)
+            }
+            Algorithm::Dissemination => (op == Op::Barrier, false),
+        };
+        match (has, windowed, has_windowed) {
+            (false, ..) => no("this algorithm doesn't have this operation"),
+            (true, true, false) => no("this algorithm has no plan over windows for this operation"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether each element of the result is the left fold of the inputs in rank order, as
+    /// deterministic mode demands. True for operations that don't reduce.
+    #[must_use]
+    pub fn folds_in_rank_order(self, op: Op) -> bool {
+        !op.reduces() || matches!(self, Algorithm::MeshOneShot | Algorithm::MeshTwoShot)
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that is no algorithm's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name:?} is no algorithm; there are {}", Algorithm::ALL.map(Algorithm::name).join(", "))]
+pub struct UnknownAlgorithm {
+    /// What was given.
+    pub name: String,
+}
+
+impl FromStr for Algorithm {
+    type Err = UnknownAlgorithm;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let wanted = name.replace('-', "_");
+        Algorithm::ALL
+            .into_iter()
+            .find(|algorithm| algorithm.name() == wanted)
+            .ok_or_else(|| UnknownAlgorithm { name: name.into() })
+    }
+}
+
+/// What a program is generated for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// The operation, as this rank calls it.
+    pub op: Op,
+    /// Ranks of the communicator.
+    pub ranks: u32,
+    /// The rank whose program is wanted.
+    pub rank: u32,
+    /// Whether to use the peers' windows instead of slots.
+    pub windowed: bool,
+}
+
+/// A program that can't be generated.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unsupported {
+    /// The registry has no such plan.
+    #[error("{algorithm} can't run {op}{}: {reason}", if *windowed { " over windows" } else { "" })]
+    NoPlan {
+        /// The algorithm asked for.
+        algorithm: Algorithm,
+        /// The operation's name.
+        op: &'static str,
+        /// Whether windows were asked for.
+        windowed: bool,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// A rank, root or peer that the communicator doesn't have.
+    #[error("{what} {rank} is not in a communicator of {ranks} ranks")]
+    NoSuchRank {
+        /// "rank", "root" or "peer".
+        what: &'static str,
+        /// Its number.
+        rank: u32,
+        /// Ranks of the communicator.
+        ranks: u32,
+    },
+    /// A send to oneself, or a receive from oneself.
+    #[error("rank {rank} can't send to or receive from itself by messages; copy instead")]
+    Itself {
+        /// The rank.
+        rank: u32,
+    },
+}
+
+/// Generates the program of one rank, in time linear in its length: at most a few steps for each
+/// peer.
+pub fn generate(algorithm: Algorithm, shape: &Shape) -> Result<Program, Unsupported> {
+    let Shape {
+        op,
+        ranks,
+        rank,
+        windowed,
+    } = *shape;
+    algorithm.supports(op, ranks, windowed)?;
+    check_rank("rank", rank, ranks)?;
+    match op {
+        Op::Broadcast { root } => check_rank("root", root, ranks)?,
+        Op::Send { to: peer } | Op::Recv { from: peer } => {
+            check_rank("peer", peer, ranks)?;
+            if peer == rank {
+                return Err(Unsupported::Itself { rank });
+            }
+        }
+        Op::AllReduce | Op::ReduceScatter | Op::AllGather | Op::Barrier => {}
+    }
+    if ranks == 1 {
+        return Ok(alone(shape));
+    }
+    Ok(match algorithm {
+        Algorithm::Direct => direct::program(shape),
+        Algorithm::MeshOneShot if windowed => windows::program(shape),
+        Algorithm::MeshTwoShot if windowed => windows::program(shape),
+        Algorithm::MeshOneShot => mesh_one_shot::program(shape),
+        Algorithm::MeshTwoShot => mesh_two_shot::program(shape),
+        Algorithm::RecursiveDoubling => recursive_doubling::program(shape),
+        Algorithm::HalvingDoubling => halving_doubling::program(shape),
+        Algorithm::Ring => ring::program(shape),
+        Algorithm::Dissemination => dissemination::program(shape),
+    })
+}
+
+fn check_rank(what: &'static str, rank: u32, ranks: u32) -> Result<(), Unsupported> {
+    if rank < ranks {
+        Ok(())
+    } else {
+        Err(Unsupported::NoSuchRank { what, rank, ranks })
+    }
+}
+
+/// One rank alone: the output is the input.
+fn alone(shape: &Shape) -> Program {
+    let mut b = Builder::new(shape, 1);
+    if shape.op != Op::Barrier {
+        b.copy(out(b.all()), input(b.all()));
+    }
+    b.finish()
+}

@@ -1,0 +1,49 @@
+//! all_reduce of whole messages between partners at distances 1, 2, 4, ...:
+//! `ceil(lg p) (a + S b + S g)`, for small messages. Other numbers of ranks are folded.
+//!
+//! Both partners add the lower rank's value first, so both get the same expression.
+
+use crate::builder::{Builder, input, out, slot};
+use crate::ir::{Program, Value};
+
+use super::Shape;
+use super::halving_groups::{Groups, Role};
+
+pub(super) fn program(shape: &Shape) -> Program {
+    let mut b = Builder::new(shape, 1);
+    let groups = Groups::new(shape.ranks, false);
+    let all = b.all();
+    match groups.role(shape.rank) {
+        Role::Folded { proxy } => {
+            b.put(proxy, Value::Copy(input(all)));
+            b.skew(1).receive(proxy, all);
+        }
+        Role::Core { number, folded } => {
+            let mut sum = input(all);
+            if let Some(rank) = folded {
+                b.wait(rank, all);
+                b.reduce(out(all), slot(rank, all), sum, false);
+                b.release(rank);
+                sum = out(all);
+            }
+            for level in 0..groups.levels() {
+                let partner = groups.rank(number ^ (1 << level));
+                b.put(partner, Value::Copy(sum));
+                b.wait(partner, all);
+                let theirs = slot(partner, all);
+                let (x, y) = if partner < shape.rank {
+                    (theirs, sum)
+                } else {
+                    (sum, theirs)
+                };
+                b.reduce(out(all), x, y, level + 1 == groups.levels());
+                b.release(partner);
+                sum = out(all);
+            }
+            if let Some(rank) = folded {
+                b.put(rank, Value::Copy(sum));
+            }
+        }
+    }
+    b.finish()
+}

@@ -1,0 +1,128 @@
+//! Neighbour to neighbour.
+//!
+//! - reduce_scatter and all_gather: `(p-1) a + ((p-1)/p) S b`.
+//! - all_reduce: both, `2 (p-1) a + 2 ((p-1)/p) S b + ((p-1)/p) S g`. The reduce_scatter of a piece
+//!   runs upwards while the all_gather of the piece before runs downwards: each fills the other's
+//!   waits, and both directions of the links carry data.
+//! - broadcast: a chain from the root, `(p-2+k) (a + S b / k)` in `k` pieces; the acknowledgements
+//!   come back down the chain, each rank one round behind the next.
+
+use crate::builder::{Builder, input, out, slot, wrap};
+use crate::ir::{Blocks, Op, Program, Value};
+
+use super::Shape;
+
+pub(super) fn program(shape: &Shape) -> Program {
+    let blocks = match shape.op {
+        Op::Broadcast { .. } => 1,
+        _ => shape.ranks,
+    };
+    let mut b = Builder::new(shape, blocks);
+    let (me, ranks) = (shape.rank, shape.ranks);
+    match shape.op {
+        Op::ReduceScatter => (0..ranks).for_each(|step| scatter_step(&mut b, step)),
+        Op::AllGather => {
+            let own = Blocks::one(me);
+            b.copy(out(own), input(own));
+            (0..ranks).for_each(|step| gather_step(&mut b, step, Direction::Up));
+        }
+        Op::Broadcast { root } => chain(&mut b, wrap(me, ranks - root, ranks)),
+        _ => {
+            for step in 0..ranks {
+                scatter_step(b.skew(0), step);
+                gather_step(b.skew(1), step, Direction::Down);
+            }
+        }
+    }
+    b.finish()
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Up,
+    Down,
+}
+
+/// One step of the reduce_scatter, which runs upwards: block `b` starts on the rank above its
+/// owner, gathers the others' inputs on its way round, and ends with its owner.
+fn scatter_step(b: &mut Builder, step: u32) {
+    let (me, ranks) = (b.rank(), b.ranks());
+    let above = wrap(me, 1, ranks);
+    let below = wrap(me, ranks - 1, ranks);
+    let block = Blocks::one(wrap(me, ranks - 1 - step, ranks));
+    if step == 0 {
+        b.put(above, Value::Copy(input(block)));
+        return;
+    }
+    let (sum, own) = (slot(below, block), input(block));
+    b.wait(below, block);
+    if step + 1 < ranks {
+        b.put(
+            above,
+            Value::Reduce {
+                a: sum,
+                b: own,
+                last: false,
+            },
+        );
+    } else {
+        b.reduce(out(block), sum, own, true);
+    }
+    b.release(below);
+}
+
+/// One step of the all_gather: takes a block from one neighbour, hands it to the other, keeps it.
+fn gather_step(b: &mut Builder, step: u32, direction: Direction) {
+    let (me, ranks) = (b.rank(), b.ranks());
+    let (above, below) = (wrap(me, 1, ranks), wrap(me, ranks - 1, ranks));
+    let (to, from, owner) = match direction {
+        Direction::Up => (above, below, wrap(me, ranks - step, ranks)),
+        Direction::Down => (below, above, wrap(me, step, ranks)),
+    };
+    let block = Blocks::one(owner);
+    if step == 0 {
+        b.put(to, Value::Copy(own_block(b, block)));
+        return;
+    }
+    b.wait(from, block);
+    if step + 1 < ranks {
+        b.put(to, Value::Copy(slot(from, block)));
+    }
+    b.copy(out(block), slot(from, block));
+    b.release(from);
+}
+
+/// Where a rank's own contribution to the all_gather is.
+fn own_block(b: &Builder, block: Blocks) -> crate::ir::Place {
+    match b.op() {
+        Op::AllGather => input(block),
+        _ => out(block),
+    }
+}
+
+/// The chain of a broadcast; `position` counts from the root.
+fn chain(b: &mut Builder, position: u32) {
+    let (me, ranks) = (b.rank(), b.ranks());
+    let all = b.all();
+    let (next, before) = (wrap(me, 1, ranks), wrap(me, ranks - 1, ranks));
+    let last = position + 1 == ranks;
+    if position == 0 {
+        b.put(next, Value::Copy(input(all)));
+        b.copy(out(all), input(all));
+    } else {
+        b.wait(before, all);
+        if !last {
+            b.put(next, Value::Copy(slot(before, all)));
+        }
+        b.copy(out(all), slot(before, all));
+        b.release(before);
+    }
+    let behind = ranks - 1 - position;
+    b.skew(u16::try_from(behind).unwrap_or(u16::MAX));
+    if !last {
+        b.hear(next);
+    }
+    if position > 0 {
+        b.signal(before);
+    }
+}

@@ -1,0 +1,81 @@
+//! The meshes over windows: no slots, one pass over the data, two signals each way.
+//!
+//! "Enter" tells the peers that this rank's buffers belong to the operation; "done" tells them that
+//! this rank has finished with theirs. A rank leaves when it has heard "done" from every peer that
+//! may touch its buffers, so the caller may overwrite them at once.
+//!
+//! all_reduce `2 a + (S/p) b` each way; all_gather and reduce_scatter `2 a + (S/p) b`; broadcast
+//! `2 a + S b`. The second signal of a piece is waited for after the next piece has been entered.
+
+use crate::builder::{Builder, input, out, peer};
+use crate::ir::{Blocks, Buffer, Op, Program};
+
+use super::Shape;
+use super::fold::{Source, fold_in_rank_order};
+
+pub(super) fn program(shape: &Shape) -> Program {
+    let blocks = match shape.op {
+        Op::Broadcast { .. } => 1,
+        _ => shape.ranks,
+    };
+    let mut b = Builder::new(shape, blocks);
+    let own = Blocks::one(shape.rank);
+    match shape.op {
+        Op::AllReduce => between_signals(&mut b, |b| {
+            fold_in_rank_order(b, own, Source::Windows);
+            for rank in b.peers_above() {
+                b.copy(peer(rank, Buffer::Out, own), out(own));
+            }
+        }),
+        Op::ReduceScatter => between_signals(&mut b, |b| {
+            fold_in_rank_order(b, own, Source::Windows);
+        }),
+        Op::AllGather => between_signals(&mut b, |b| {
+            b.copy(out(own), input(own));
+            for rank in b.peers_above() {
+                b.copy(peer(rank, Buffer::Out, own), input(own));
+            }
+        }),
+        Op::Broadcast { root } => broadcast(&mut b, root),
+        Op::Barrier | Op::Send { .. } | Op::Recv { .. } => {}
+    }
+    b.finish()
+}
+
+/// Runs `work` when all peers have entered, and leaves when all peers are done.
+fn between_signals(b: &mut Builder, work: impl FnOnce(&mut Builder)) {
+    for rank in b.peers_above() {
+        b.signal(rank);
+    }
+    b.skew(1);
+    for rank in b.peers_below() {
+        b.hear(rank);
+    }
+    b.skew(0);
+    for rank in b.peers_below() {
+        b.hear(rank);
+    }
+    work(b);
+    for rank in b.peers_above() {
+        b.signal(rank);
+    }
+}
+
+/// The receivers pull from the root, all at once.
+fn broadcast(b: &mut Builder, root: u32) {
+    let all = b.all();
+    if b.rank() == root {
+        for rank in b.peers_above() {
+            b.signal(rank);
+        }
+        b.copy(out(all), input(all));
+        b.skew(1);
+        for rank in b.peers_above() {
+            b.hear(rank);
+        }
+    } else {
+        b.hear(root);
+        b.copy(out(all), peer(root, Buffer::In, all));
+        b.signal(root);
+    }
+}
