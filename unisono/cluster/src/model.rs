@@ -1,0 +1,61 @@
+//! What a cluster file says, as types. Every key is optional; what is left out has the default that
+//! its type documents.
+
+mod algorithm;
+mod endpoint;
+mod interfaces;
+mod limits;
+mod link;
+mod node;
+mod plugin;
+mod security;
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub(crate) use algorithm::glob;
+pub use algorithm::{AlgorithmRule, AlgorithmUse, Collective, RankRange};
+pub use endpoint::{LinkEnd, LinkEndError};
+pub use interfaces::{InterfacePattern, InterfacePatternError, Interfaces};
+pub use limits::{Log, LogLevel, Memory, Progress, Timeouts};
+pub use link::{Link, Transport};
+pub use node::{Device, Node};
+pub use plugin::{Plugin, Scalar};
+pub use security::{Secret, Security, SecurityMode};
+
+/// A cluster: everything that the library cannot find out by itself, or that its user knows better.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct Cluster {
+    /// The cluster's name, for people: it appears in messages and drawings.
+    pub name: Option<String>,
+    /// How the ranks of a job recognise each other.
+    pub security: Security,
+    /// Plugins to load, in this order, and their parameters. Empty: those found in the search path.
+    pub plugins: Vec<Plugin>,
+    /// Folders in which plugins are looked for before the user's and the system's. Relative ones are
+    /// relative to the cluster file.
+    pub plugin_path: Vec<PathBuf>,
+    /// The machines, where something has to be said about them.
+    pub nodes: Vec<Node>,
+    /// Switches between nodes, by name, at which `links` may begin and end.
+    pub switches: Vec<String>,
+    /// Links that no plugin can see or that one gets wrong.
+    pub links: Vec<Link>,
+    /// Network interfaces that may be used, on every node that does not say otherwise.
+    pub interfaces: Interfaces,
+    /// How long things may take.
+    pub timeouts: Timeouts,
+    /// What a communicator may hold.
+    pub memory: Memory,
+    /// Which algorithm to use for which calls; the first rule that matches a call decides. Calls that
+    /// none matches use what the cost model finds best.
+    pub algorithms: Vec<AlgorithmRule>,
+    /// How waits are waited.
+    pub progress: Progress,
+    /// What is logged.
+    pub log: Log,
+}

@@ -1,0 +1,129 @@
+//! Times, memory, waiting and logging: plain figures with defaults.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Bytes, TimeSpan};
+
+/// How long things may take. Every wait of the library ends by one of these.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct Timeouts {
+    /// Forming a communicator (default: 60 s).
+    pub init: TimeSpan,
+    /// One operation, from when its first step starts (default: 30 s).
+    pub op: TimeSpan,
+    /// A sign of life is sent to other nodes this often when nothing else is (default: 1 s, at least
+    /// 10 ms).
+    pub heartbeat_interval: TimeSpan,
+    /// A rank of another node that was not heard for this long is dead (default: 15 s, at least three
+    /// intervals).
+    pub heartbeat_timeout: TimeSpan,
+    /// How long an abort waits for work that is under way before it gives up on it (default: 5 s).
+    pub abort_drain: TimeSpan,
+    /// Leaving a communicator in good order (default: 10 s).
+    pub finalize: TimeSpan,
+}
+
+impl Default for Timeouts {
+    fn default() -> Timeouts {
+        Timeouts {
+            init: TimeSpan::secs(60),
+            op: TimeSpan::secs(30),
+            heartbeat_interval: TimeSpan::secs(1),
+            heartbeat_timeout: TimeSpan::secs(15),
+            abort_drain: TimeSpan::secs(5),
+            finalize: TimeSpan::secs(10),
+        }
+    }
+}
+
+/// What one communicator may hold on one rank. Memory is taken when it is first needed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct Memory {
+    /// The most that staging and channels together may take (default: 256 MiB).
+    pub budget: Bytes,
+    /// The size of one slot of a channel, a multiple of 64 bytes (default: 128 KiB).
+    pub slot: Bytes,
+    /// Slots of a channel: how far a sender may run ahead (default: 8, 2 to 1024).
+    #[schemars(range(min = 2, max = 1024))]
+    pub slots: u32,
+}
+
+impl Default for Memory {
+    fn default() -> Memory {
+        Memory {
+            budget: Bytes::mib(256),
+            slot: Bytes::kib(128),
+            slots: 8,
+        }
+    }
+}
+
+/// How a wait is waited: it spins, then yields the processor, then sleeps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct Progress {
+    /// How long it spins (default: 20 us). Less when there are more ranks than cores.
+    pub spin: TimeSpan,
+    /// How long it yields after that, before it sleeps (default: 50 us).
+    #[serde(rename = "yield")]
+    pub yield_for: TimeSpan,
+}
+
+impl Default for Progress {
+    fn default() -> Progress {
+        Progress {
+            spin: TimeSpan::micros(20),
+            yield_for: TimeSpan::micros(50),
+        }
+    }
+}
+
+/// What is logged.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct Log {
+    /// The least severe records that are kept (default: warn).
+    pub level: LogLevel,
+}
+
+/// How severe a log record is.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum LogLevel {
+    /// Nothing is logged.
+    Off,
+    /// Something failed.
+    Error,
+    /// Something is not as it should be, but work goes on.
+    #[default]
+    Warn,
+    /// What was found and chosen.
+    Info,
+    /// Why it was chosen.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+impl LogLevel {
+    /// Its name, as in the file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LogLevel::Off => "off",
+            LogLevel::Error => "error",
+            LogLevel::Warn => "warn",
+            LogLevel::Info => "info",
+            LogLevel::Debug => "debug",
+            LogLevel::Trace => "trace",
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Machines and what they hold.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+use super::Interfaces;
+
+/// A machine about which something has to be said.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Node {
+    /// Its host name.
+    pub name: String,
+    /// Its identity, 32 hexadecimal digits; without it, one is made from the machine, boot and
+    /// namespaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^[0-9a-fA-F]{32}$"), extend("format" = "unisono-id"))]
+    pub id: Option<String>,
+    /// Addresses or host names at which others reach it, best first. Empty: what its interfaces have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
+    /// Devices and network cards of this node at which `links` may begin and end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<Device>,
+    /// Interfaces that may be used on this node, instead of the cluster's `interfaces`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interfaces: Option<Interfaces>,
+}
+
+/// A device or network card of a node: its name alone, or the name and how to find it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(transform = or_name_alone)]
+#[non_exhaustive]
+pub struct Device {
+    /// What links call it, unique on its node; the interface's name for a network card.
+    pub name: String,
+    /// The plugin that drives it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<String>,
+    /// Its identity as its plugin gives it, 32 hexadecimal digits: `unisono topo` shows it. Without
+    /// it, the device is found by its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^[0-9a-fA-F]{32}$"), extend("format" = "unisono-id"))]
+    pub id: Option<String>,
+}
+
+fn or_name_alone(schema: &mut schemars::Schema) {
+    let mut full = std::mem::take(schema);
+    full.insert("additionalProperties".to_owned(), false.into());
+    *schema = schemars::json_schema!({
+        "description": "a device's or network card's name, or its name and how to find it",
+        "anyOf": [{ "type": "string", "minLength": 1 }, full],
+    });
+}
+
+impl<'de> Deserialize<'de> for Device {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Device, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Full {
+            name: String,
+            plugin: Option<String>,
+            id: Option<String>,
+        }
+
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Device;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a device's name, or `name`, `plugin` and `id`")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Device, E> {
+                Ok(Device {
+                    name: name.to_owned(),
+                    ..Device::default()
+                })
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Device, A::Error> {
+                let Full { name, plugin, id } =
+                    Full::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                Ok(Device { name, plugin, id })
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
