@@ -1,0 +1,112 @@
+//! Copies: `memcpy`, and stores past the caches for what is not read again soon.
+//!
+//! A streaming store writes whole cache lines to memory without first reading them, which saves a
+//! third of the traffic of a large copy, and leaves the caches to others. It is weakly ordered:
+//! [`fence_streamed`] must come before the flag that tells of it.
+#![allow(unsafe_code, reason = "commands carry addresses; vector instructions")]
+
+use crate::cpu::Isa;
+
+const LINE: usize = 64;
+
+/// Whether the instruction set has streaming stores of whole vectors.
+#[must_use]
+pub const fn can_stream(isa: Isa) -> bool {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 | Isa::Avx2 => true,
+        Isa::Baseline => false,
+    }
+}
+
+/// Orders this thread's streaming stores before its later stores.
+pub fn fence_streamed() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: SSE is part of x86-64.
+    unsafe {
+        core::arch::x86_64::_mm_sfence();
+    }
+}
+
+/// Copies `bytes` bytes; with `streaming`, past the caches where the CPU can.
+///
+/// # Safety
+/// Both pointers are good for `bytes` bytes, at any alignment, do not overlap, and nobody else
+/// writes there meanwhile or reads `dst`.
+pub unsafe fn copy(isa: Isa, dst: *mut u8, src: *const u8, bytes: usize, streaming: bool) {
+    if !streaming || !can_stream(isa) {
+        // SAFETY: the caller's contract.
+        unsafe { core::ptr::copy_nonoverlapping(src, dst, bytes) };
+        return;
+    }
+    let head = dst.align_offset(LINE).min(bytes);
+    // SAFETY: the caller's contract; the head ends where `dst` is aligned.
+    unsafe {
+        core::ptr::copy_nonoverlapping(src, dst, head);
+        stream_block(isa, dst.add(head), src.add(head), bytes - head);
+    }
+    fence_streamed();
+}
+
+/// Streams the whole lines of `bytes` bytes and copies the rest. No fence.
+///
+/// # Safety
+/// As for [`copy`]; `dst` is 64-byte aligned, `isa` available.
+pub(crate) unsafe fn stream_block(isa: Isa, dst: *mut u8, src: *const u8, bytes: usize) {
+    let lines = if can_stream(isa) { bytes / LINE } else { 0 };
+    // SAFETY: the caller's contract; the rest begins where the lines end.
+    unsafe {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => x86::stream_512(dst, src, lines),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => x86::stream_256(dst, src, lines),
+            Isa::Baseline => {}
+        }
+        let done = lines * LINE;
+        core::ptr::copy_nonoverlapping(src.add(done), dst.add(done), bytes - done);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use core::arch::x86_64::{
+        _MM_HINT_T0, _mm_prefetch, _mm256_loadu_si256, _mm256_stream_si256, _mm512_loadu_si512,
+        _mm512_stream_si512,
+    };
+
+    use super::LINE;
+
+    /// How far ahead of the loads to prefetch: the hardware stops at each page.
+    const AHEAD: usize = 512;
+
+    /// # Safety
+    /// Both good for `lines` lines, `dst` aligned to one; the CPU has AVX-512 F.
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn stream_512(dst: *mut u8, src: *const u8, lines: usize) {
+        for offset in (0..lines * LINE).step_by(LINE) {
+            // SAFETY: the line lies within both; a prefetch may name any address.
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(src.wrapping_add(offset + AHEAD).cast());
+                let line = _mm512_loadu_si512(src.add(offset).cast());
+                _mm512_stream_si512(dst.add(offset).cast(), line);
+            }
+        }
+    }
+
+    /// # Safety
+    /// Both good for `lines` lines, `dst` aligned to one; the CPU has AVX2.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn stream_256(dst: *mut u8, src: *const u8, lines: usize) {
+        for offset in (0..lines * LINE).step_by(LINE) {
+            // SAFETY: the line lies within both; a prefetch may name any address.
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(src.wrapping_add(offset + AHEAD).cast());
+                let low = _mm256_loadu_si256(src.add(offset).cast());
+                let high = _mm256_loadu_si256(src.add(offset + LINE / 2).cast());
+                _mm256_stream_si256(dst.add(offset).cast(), low);
+                _mm256_stream_si256(dst.add(offset + LINE / 2).cast(), high);
+            }
+        }
+    }
+}

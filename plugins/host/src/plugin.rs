@@ -1,0 +1,73 @@
+//! The plugin's facts and its instances.
+
+use std::sync::Arc;
+
+use unisono_plugin::{
+    Context, DeviceId, DeviceInfo, Error, Instance, LinkInfo, LinkType, NoLink, Param, Plugin,
+    Result, Scope,
+};
+
+use crate::config::{Config, PARAMS};
+use crate::device::{self, HostDevice};
+use crate::fork;
+
+/// The host plugin.
+#[derive(Clone, Copy, Debug)]
+pub struct HostPlugin;
+
+impl Plugin for HostPlugin {
+    type Instance = HostInstance;
+    const NAME: &'static str = "host";
+    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
+    const VENDOR: &'static str = "unisono";
+    const PARAMS: &'static [Param] = PARAMS;
+
+    fn create(context: Context<'_>) -> Result<HostInstance> {
+        fork::own()?;
+        Ok(HostInstance {
+            config: Arc::new(Config::new(&context.params)?),
+        })
+    }
+}
+
+/// One use of the host plugin.
+#[derive(Debug)]
+pub struct HostInstance {
+    config: Arc<Config>,
+}
+
+impl Instance for HostInstance {
+    type Device = HostDevice;
+    type Link = NoLink;
+
+    fn devices(&self) -> Result<Vec<DeviceInfo>> {
+        fork::check()?;
+        Ok(vec![device::info(&self.config)])
+    }
+
+    fn open(&self, index: u32) -> Result<HostDevice> {
+        if index != 0 {
+            return Err(Error::invalid(format!(
+                "there is no device {index}: the host has one"
+            )));
+        }
+        HostDevice::open(Arc::clone(&self.config))
+    }
+
+    /// Shared memory between any two processes of the node. Its figures are parameters, not
+    /// measurements: a plan must not depend on how busy a machine was when it started.
+    fn links(&self) -> Result<Vec<LinkInfo>> {
+        fork::check()?;
+        Ok(vec![LinkInfo {
+            link_type: LinkType::Mapped,
+            scope: Scope::Node,
+            shared: 0,
+            from: DeviceId::default(),
+            to: DeviceId::default(),
+            kind: "shm".to_owned(),
+            bytes_per_second: self.config.shm_bandwidth,
+            latency_ns: u64::try_from(self.config.shm_latency.as_nanos()).unwrap_or(u64::MAX),
+            rail: 0,
+        }])
+    }
+}

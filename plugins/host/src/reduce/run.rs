@@ -1,0 +1,119 @@
+//! A kernel: the loops for one type and reduction, run on the operands of a command.
+#![allow(unsafe_code, reason = "commands carry addresses")]
+
+use core::mem::MaybeUninit;
+
+use super::kernel::{Division, Loops};
+use super::table::find;
+use super::types::{Dtype, Reduction};
+use crate::copy;
+use crate::cpu::Isa;
+
+/// Results that are divided or streamed go through a block of this size in the first-level cache.
+pub(super) const BLOCK: usize = 4096;
+
+#[repr(C, align(64))]
+struct Block(MaybeUninit<[u8; BLOCK]>);
+
+/// The loops for one type and reduction on this CPU.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel {
+    loops: Loops,
+    element: usize,
+    isa: Isa,
+}
+
+impl Kernel {
+    /// Picks the loops, `None` where the reduction is not defined on the type.
+    ///
+    /// `isa` must be available on this CPU (see [`Isa::best`]), else `None` too.
+    #[must_use]
+    pub fn new(isa: Isa, dtype: Dtype, reduction: Reduction) -> Option<Self> {
+        if !isa.available() {
+            return None;
+        }
+        let loops = find(isa, dtype, reduction)?;
+        Some(Self {
+            loops,
+            element: dtype.bytes(),
+            isa,
+        })
+    }
+
+    /// `dst[i] = a[i] op b[i]`, divided by `divisor` if that is not 0.
+    ///
+    /// With `streaming`, where `dst` is neither operand and is 64-byte aligned, results go past the
+    /// caches, and are visible to whoever sees a later release store of this thread.
+    ///
+    /// # Safety
+    /// Each pointer is good for `elements` elements, at any alignment, and nobody else writes there
+    /// meanwhile or reads `dst`. `dst` is `a`, or `b`, or overlaps neither.
+    pub unsafe fn run(
+        &self,
+        dst: *mut u8,
+        a: *const u8,
+        b: *const u8,
+        elements: usize,
+        divisor: u32,
+        streaming: bool,
+    ) {
+        let in_place = core::ptr::eq(dst, a) || core::ptr::eq(dst, b);
+        let streaming =
+            streaming && !in_place && copy::can_stream(self.isa) && dst.addr().is_multiple_of(64);
+        // SAFETY: the caller's contract. All reductions commute, so `b = a op b` is a fold as well.
+        unsafe {
+            if divisor != 0 || streaming {
+                self.by_blocks(dst, a, b, elements, divisor, streaming);
+            } else if core::ptr::eq(dst, a) {
+                (self.loops.fold)(dst, b, elements);
+            } else if core::ptr::eq(dst, b) {
+                (self.loops.fold)(dst, a, elements);
+            } else {
+                (self.loops.combine)(dst, a, b, elements);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `run`; `streaming` only where `dst` is 64-byte aligned.
+    unsafe fn by_blocks(
+        &self,
+        dst: *mut u8,
+        a: *const u8,
+        b: *const u8,
+        elements: usize,
+        divisor: u32,
+        streaming: bool,
+    ) {
+        let mut block = Block(MaybeUninit::uninit());
+        let block = block.0.as_mut_ptr().cast::<u8>();
+        let step = BLOCK / self.element;
+        for start in (0..elements).step_by(step) {
+            let n = step.min(elements - start);
+            let offset = start * self.element;
+            // SAFETY: the block holds `step` elements; the piece lies within the operands.
+            unsafe {
+                let (a, b) = (a.add(offset), b.add(offset));
+                match self.loops.division {
+                    Division::Within(divided) if divisor != 0 => divided(block, a, b, n, divisor),
+                    Division::After(divide) if divisor != 0 => {
+                        (self.loops.combine)(block, a, b, n);
+                        divide(block, n, divisor);
+                    }
+                    Division::Within(_) | Division::After(_) => {
+                        (self.loops.combine)(block, a, b, n);
+                    }
+                }
+                let bytes = n * self.element;
+                if streaming {
+                    copy::stream_block(self.isa, dst.add(offset), block, bytes);
+                } else {
+                    core::ptr::copy_nonoverlapping(block, dst.add(offset), bytes);
+                }
+            }
+        }
+        if streaming {
+            copy::fence_streamed();
+        }
+    }
+}
