@@ -1,0 +1,322 @@
+//! What one connection brings: headers into a small buffer, bytes straight into the windows.
+#![allow(unsafe_code, reason = "the kernel writes into windows by address")]
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use super::backoff::Backoff;
+use super::order::{Admission, Order};
+use super::window::Windows;
+use crate::memory;
+use crate::net::{Piece, receive};
+use crate::wire::{FRAME_BYTES, Frame, WireError};
+
+/// Small frames are read whole, several at once, through this buffer.
+const BUFFER: usize = 4096;
+/// Behind a frame of at least this length only the next header is read into the buffer: copying
+/// bytes twice costs more than a call.
+const LARGE: u64 = 16 << 10;
+
+/// Why a connection can't go on.
+#[derive(Debug)]
+pub(crate) enum Broken {
+    /// The peer ended it.
+    End,
+    /// The system's error.
+    System(io::Error),
+    /// The peer broke the protocol.
+    Protocol(String),
+}
+
+impl From<WireError> for Broken {
+    fn from(error: WireError) -> Self {
+        Self::Protocol(error.to_string())
+    }
+}
+
+/// What the peer said last on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Goodbye {
+    /// Puts it sent over the whole link.
+    pub(crate) sequence: u64,
+    /// Whether it gave up.
+    pub(crate) aborted: bool,
+}
+
+/// A put frame whose bytes are landing.
+#[derive(Clone, Copy, Debug)]
+struct Landing {
+    sequence: u64,
+    window: u32,
+    length: u64,
+    offset: u64,
+    landed: u64,
+    total: u64,
+    signal: Option<crate::wire::Signal>,
+    admitted: bool,
+}
+
+/// The receive side of one connection.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    buffer: Box<[u8; BUFFER]>,
+    /// What of the buffer is unread.
+    unread: std::ops::Range<usize>,
+    landing: Option<Landing>,
+    /// Whether the last frame was large.
+    large: bool,
+    goodbye: Option<Goodbye>,
+    backoff: Backoff,
+}
+
+/// What the receive sides of a link share.
+pub(crate) struct Landed<'a> {
+    pub(crate) windows: &'a Windows,
+    pub(crate) order: &'a mut Order,
+    pub(crate) bytes: &'a mut u64,
+    pub(crate) puts: &'a mut u64,
+}
+
+impl Incoming {
+    pub(crate) fn new() -> Self {
+        Self {
+            buffer: Box::new([0; BUFFER]),
+            unread: 0..0,
+            landing: None,
+            large: false,
+            goodbye: None,
+            backoff: Backoff::default(),
+        }
+    }
+
+    /// The peer's last word, if it was said.
+    pub(crate) const fn goodbye(&self) -> Option<Goodbye> {
+        self.goodbye
+    }
+
+    /// Whether the connection must wait until older puts have landed over others.
+    pub(crate) fn is_held(&self) -> bool {
+        self.landing.is_some_and(|l| !l.admitted)
+    }
+
+    /// Whether it was held and need not be any more.
+    pub(crate) fn is_releasable(&self, order: &Order) -> bool {
+        self.landing
+            .is_some_and(|l| !l.admitted && order.has_room(l.sequence))
+    }
+
+    /// Whether to ask the socket now.
+    pub(crate) fn is_due(&mut self) -> bool {
+        self.backoff.is_due()
+    }
+
+    /// Ask at the next poll.
+    pub(crate) fn wake(&mut self) {
+        self.backoff.reset_skip();
+    }
+
+    /// Takes what has come, about `budget` bytes; returns how many were moved, and whether more may
+    /// be there.
+    pub(crate) fn pull(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        landed: &mut Landed<'_>,
+        budget: u64,
+    ) -> Result<(u64, bool), Broken> {
+        let mut moved = 0;
+        loop {
+            self.digest(landed)?;
+            if self.is_held() {
+                return Ok((moved, false));
+            }
+            if moved >= budget {
+                return Ok((moved, true));
+            }
+            let (direct, wanted) = self.prepare(landed, budget)?;
+            let mut pieces = [direct, self.spare(wanted)];
+            let wanted = pieces[0].length() + pieces[1].length();
+            let used = match (pieces[0].length(), pieces[1].length()) {
+                (0, _) => &mut pieces[1..],
+                (_, 0) => &mut pieces[..1],
+                _ => &mut pieces[..],
+            };
+            // SAFETY: `prepare` found the place in a window that the host keeps alive until it
+            // is closed, which needs the same lock; the spare is the buffer's own free part.
+            match unsafe { receive(fd, used) } {
+                Ok(0) => return Err(Broken::End),
+                Ok(got) => {
+                    self.backoff.moved();
+                    moved += got as u64;
+                    self.note(got, direct.length());
+                    if got < wanted {
+                        // The socket is empty.
+                        self.digest(landed)?;
+                        return Ok((moved, false));
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.backoff.missed();
+                    return Ok((moved, false));
+                }
+                Err(error) => return Err(Broken::System(error)),
+            }
+        }
+    }
+
+    /// Where the next bytes go directly, and how many bytes to read into the buffer behind them.
+    fn prepare(&mut self, landed: &Landed<'_>, budget: u64) -> Result<(Piece, usize), Broken> {
+        let Some(landing) = &self.landing else {
+            let wanted = if self.large { FRAME_BYTES } else { BUFFER };
+            return Ok((Piece::EMPTY, wanted));
+        };
+        let rest = landing.length - landing.landed;
+        let place = landed
+            .windows
+            .place(landing.window, landing.offset + landing.landed, rest)
+            .ok_or_else(|| outside(landing))?;
+        let now = rest.min(budget.max(LARGE));
+        let behind = match now == rest {
+            false => 0,
+            true if self.large => FRAME_BYTES,
+            true => BUFFER,
+        };
+        Ok((Piece::new(place, now as usize), behind))
+    }
+
+    /// Free room at the buffer's end for up to `wanted` bytes in all.
+    fn spare(&mut self, wanted: usize) -> Piece {
+        if wanted == 0 {
+            return Piece::EMPTY;
+        }
+        // At most part of a header is unread here.
+        self.buffer.copy_within(self.unread.clone(), 0);
+        self.unread = 0..self.unread.len();
+        let free = &mut self.buffer[self.unread.end..wanted.max(self.unread.end)];
+        Piece::new(free.as_mut_ptr(), free.len())
+    }
+
+    /// Takes note of `got` bytes, of which up to `direct` went straight to the window.
+    fn note(&mut self, got: usize, direct: usize) {
+        let straight = got.min(direct);
+        if let Some(landing) = &mut self.landing {
+            landing.landed += straight as u64;
+        }
+        self.unread.end += got - straight;
+    }
+
+    /// Works off the buffer: frames, their bytes, and the signals that fall due.
+    fn digest(&mut self, landed: &mut Landed<'_>) -> Result<(), Broken> {
+        loop {
+            if let Some(landing) = &mut self.landing {
+                if !landing.admitted {
+                    match landed.order.admit(
+                        landing.sequence,
+                        landing.total,
+                        landing.length,
+                        landing.signal,
+                    ) {
+                        Admission::Taken => landing.admitted = true,
+                        Admission::Held => return Ok(()),
+                        Admission::Refused(why) => return Err(Broken::Protocol(why.to_owned())),
+                    }
+                }
+                let rest = landing.length - landing.landed;
+                let take = rest.min(self.unread.len() as u64);
+                if take > 0 {
+                    let place = landed
+                        .windows
+                        .place(landing.window, landing.offset + landing.landed, take)
+                        .ok_or_else(|| outside(landing))?;
+                    let from = &self.buffer[self.unread.start..][..take as usize];
+                    // SAFETY: as in `pull`.
+                    unsafe { memory::copy_in(from, place) };
+                    landing.landed += take;
+                    self.unread.start += take as usize;
+                }
+                if landing.landed < landing.length {
+                    return Ok(());
+                }
+                landed.order.land(landing.sequence, landing.length);
+                *landed.bytes += landing.length;
+                self.landing = None;
+                settle(landed)?;
+            }
+            let Some(header) = self.buffer[self.unread.clone()].first_chunk::<FRAME_BYTES>() else {
+                return Ok(());
+            };
+            let frame = Frame::decode(header)?;
+            self.unread.start += FRAME_BYTES;
+            self.begin(frame, landed.windows)?;
+        }
+    }
+
+    fn begin(&mut self, frame: Frame, windows: &Windows) -> Result<(), Broken> {
+        if self.goodbye.is_some() {
+            return Err(Broken::Protocol("a frame after the last one".to_owned()));
+        }
+        match frame {
+            Frame::Put {
+                sequence,
+                window,
+                length,
+                offset,
+                total,
+                signal,
+            } => {
+                let landing = Landing {
+                    sequence,
+                    window,
+                    length: u64::from(length),
+                    offset,
+                    landed: 0,
+                    total,
+                    signal,
+                    admitted: false,
+                };
+                if length > 0 && windows.place(window, offset, landing.length).is_none() {
+                    return Err(outside(&landing));
+                }
+                if let Some(s) = signal.filter(|s| windows.flag(s.window, s.offset).is_none()) {
+                    return Err(no_flag(s));
+                }
+                self.large = landing.length >= LARGE;
+                self.landing = Some(landing);
+            }
+            Frame::Goodbye { sequence, aborted } => {
+                self.goodbye = Some(Goodbye { sequence, aborted });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Raises the flags of all puts that are now complete with all before them.
+fn settle(landed: &mut Landed<'_>) -> Result<(), Broken> {
+    while let Some(due) = landed.order.pop() {
+        *landed.puts += 1;
+        if let Some(signal) = due {
+            let flag = landed
+                .windows
+                .flag(signal.window, signal.offset)
+                .ok_or_else(|| no_flag(signal))?;
+            // SAFETY: the flag is in a window that the host keeps alive until it is closed, which
+            // needs the same lock.
+            unsafe { memory::raise(flag, signal.words) };
+        }
+    }
+    Ok(())
+}
+
+fn outside(landing: &Landing) -> Broken {
+    Broken::Protocol(format!(
+        "a put of {} bytes at {} is outside window {}",
+        landing.length, landing.offset, landing.window
+    ))
+}
+
+fn no_flag(signal: crate::wire::Signal) -> Broken {
+    Broken::Protocol(format!(
+        "window {} has no flag line at {}",
+        signal.window, signal.offset
+    ))
+}

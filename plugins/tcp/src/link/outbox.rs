@@ -1,0 +1,310 @@
+//! The send side of a link: accepted commands, and the puts that are under way.
+#![allow(unsafe_code, reason = "commands name flags and counters by address")]
+
+use std::collections::VecDeque;
+
+use unisono_plugin::abi::{CMD_WORDS, CommandPut, CommandWait, NO_WINDOW};
+use unisono_plugin::{Batch, Command, Error, NoEvent, Result};
+
+use super::window::Windows;
+use crate::memory::{self, Reached};
+use crate::wire::{FRAME_BYTES, Frame, Signal};
+
+/// Commands that a link takes before it says "no more now".
+const QUEUE_MAX: usize = 1024;
+/// Puts that are under way at once.
+const ACTIVE_MAX: usize = 64;
+/// A stripe is at least this long: shorter puts go whole, over the first connection.
+const STRIPE_MIN: u64 = 64 << 10;
+/// And at most this, so that connections of unequal speed share fairly.
+const STRIPE_MAX: u64 = 512 << 10;
+
+/// Commands in order: accepted, then under way, then complete.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    queue: VecDeque<Queued>,
+    /// What the WAIT at the queue's head waits for, once it has begun.
+    waiting: Option<u64>,
+    active: VecDeque<Active>,
+    completed: u64,
+    /// Puts that were begun.
+    sequence: u64,
+    /// Bytes of puts that the kernel has.
+    payload: u64,
+}
+
+#[derive(Debug)]
+enum Queued {
+    Put(Put),
+    Wait(CommandWait),
+}
+
+/// A PUT whose windows were checked.
+#[derive(Clone, Copy, Debug)]
+struct Put {
+    source: Source,
+    window: u32,
+    offset: u64,
+    total: u64,
+    signal: Option<Signal>,
+    done: Option<(u64, u64)>,
+}
+
+/// Where a put's bytes are: pieces of one size, a stride apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source {
+    address: u64,
+    piece: u64,
+    stride: u64,
+}
+
+impl Source {
+    /// The longest run from `position` of the bytes in order: its address and length.
+    pub(crate) const fn run(&self, position: u64) -> (u64, u64) {
+        let (index, within) = (position / self.piece, position % self.piece);
+        (
+            self.address + index * self.stride + within,
+            self.piece - within,
+        )
+    }
+}
+
+/// A command under way: a put, or a WAIT that has ended and must keep its place.
+#[derive(Debug)]
+struct Active {
+    put: Option<Put>,
+    sequence: u64,
+    claimed: u64,
+    begun: bool,
+    /// Frames that the kernel has not taken whole.
+    open: u32,
+}
+
+/// A frame for one connection to send.
+#[derive(Debug)]
+pub(crate) struct OutFrame {
+    pub(crate) header: [u8; FRAME_BYTES],
+    pub(crate) source: Source,
+    /// Where in the put's bytes it begins.
+    pub(crate) start: u64,
+    pub(crate) length: u64,
+    /// Place of its put among all commands.
+    command: u64,
+}
+
+impl Outbox {
+    /// Takes as many commands of a batch as there is room for; none of them if one is wrong.
+    ///
+    /// # Errors
+    /// A put that names no window, or bytes outside of one.
+    pub(crate) fn take(&mut self, batch: &Batch<'_, NoEvent>, windows: &Windows) -> Result<u32> {
+        let before = self.queue.len();
+        for command in batch.iter().take(QUEUE_MAX - before) {
+            let checked = match command {
+                Command::Put(put) => Put::check(put, windows).map(Queued::Put),
+                Command::Wait(wait) => Ok(Queued::Wait(*wait)),
+                _ => Err(Error::unsupported("a link takes PUT and WAIT only")),
+            };
+            match checked {
+                Ok(queued) => self.queue.push_back(queued),
+                Err(error) => {
+                    self.queue.truncate(before);
+                    return Err(error);
+                }
+            }
+        }
+        Ok((self.queue.len() - before) as u32)
+    }
+
+    /// Commands that are complete, with all before them.
+    pub(crate) const fn completed(&self) -> u64 {
+        self.completed
+    }
+
+    /// Puts that were begun.
+    pub(crate) const fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Bytes of puts that the kernel has.
+    pub(crate) const fn payload(&self) -> u64 {
+        self.payload
+    }
+
+    /// Whether all that was accepted is complete.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.active.is_empty()
+    }
+
+    /// Whether a put waits for a connection to take (the rest of) it.
+    pub(crate) fn has_unclaimed(&self) -> bool {
+        self.active.iter().any(Active::is_unclaimed)
+    }
+
+    /// Moves commands from the queue into the work under way, as far as WAITs let them.
+    ///
+    /// # Errors
+    /// A WAIT that found other words than it expects.
+    pub(crate) fn advance(&mut self) -> Result<bool> {
+        let before = (self.completed, self.active.len());
+        while self.active.len() < ACTIVE_MAX {
+            let put = match self.queue.front() {
+                None => break,
+                Some(Queued::Put(put)) => Some(*put),
+                Some(Queued::Wait(wait)) => {
+                    // SAFETY: the host keeps a command's flags alive until it is complete.
+                    let value = *self
+                        .waiting
+                        .get_or_insert_with(|| unsafe { memory::begin_wait(wait.counter) });
+                    // SAFETY: as above.
+                    match unsafe { memory::reached(wait.flag, wait.counter, value) } {
+                        Reached::No => break,
+                        Reached::Aborted => {}
+                        Reached::Yes if wait.head.flags & CMD_WORDS == 0 => {}
+                        Reached::Yes => {
+                            // SAFETY: as above.
+                            let found = unsafe { memory::words(wait.flag) };
+                            if found != wait.words {
+                                return Err(Error::mismatch(found));
+                            }
+                        }
+                    }
+                    self.waiting = None;
+                    None
+                }
+            };
+            self.queue.pop_front();
+            self.active.push_back(Active {
+                put,
+                sequence: self.sequence,
+                claimed: 0,
+                begun: put.is_none(),
+                open: 0,
+            });
+            self.sequence += u64::from(put.is_some());
+        }
+        self.retire();
+        Ok(before != (self.completed, self.active.len()))
+    }
+
+    /// The next frame for a connection to send. Small puts and the first stripe of each go over the
+    /// first connection, so that the peer hears of every put there.
+    pub(crate) fn claim(&mut self, connection: usize, connections: usize) -> Option<OutFrame> {
+        let completed = self.completed;
+        let (place, active) = self
+            .active
+            .iter_mut()
+            .enumerate()
+            .find(|(_, a)| a.is_unclaimed() && (connection == 0 || a.begun))?;
+        let put = active.put?;
+        let start = active.claimed;
+        let length = stripe(put.total, connections).min(put.total - start);
+        active.claimed += length;
+        active.begun = true;
+        active.open += 1;
+        let frame = Frame::Put {
+            sequence: active.sequence,
+            window: put.window,
+            length: length as u32, // STRIPE_MAX is far below
+            offset: put.offset + start,
+            total: put.total,
+            signal: put.signal,
+        };
+        Some(OutFrame {
+            header: frame.encode(),
+            source: put.source,
+            start,
+            length,
+            command: completed + place as u64,
+        })
+    }
+
+    /// Takes note that the kernel has a frame whole: its source may be reused.
+    pub(crate) fn settle(&mut self, frame: &OutFrame) {
+        let place = frame.command.wrapping_sub(self.completed) as usize;
+        if let Some(active) = self.active.get_mut(place) {
+            active.open -= 1;
+            self.payload += frame.length;
+        }
+    }
+
+    /// Completes what can be, in order, with its local signals.
+    pub(crate) fn retire(&mut self) {
+        while self.active.front().is_some_and(Active::is_complete) {
+            let done = self.active.pop_front().and_then(|a| a.put?.done);
+            if let Some((flag, counter)) = done {
+                // SAFETY: the host keeps a command's flags alive until it is complete.
+                unsafe { memory::signal(flag, counter) };
+            }
+            self.completed += 1;
+        }
+    }
+
+    /// Drops all commands; none of them signals any more.
+    pub(crate) fn clear(&mut self) {
+        self.queue.clear();
+        self.active.clear();
+        self.waiting = None;
+    }
+}
+
+impl Put {
+    fn check(put: &CommandPut, windows: &Windows) -> Result<Self> {
+        let wraps = || Error::invalid("a PUT gathers more than the address space holds");
+        let total = put.bytes.checked_mul(put.repeat).ok_or_else(wraps)?;
+        put.src_stride
+            .checked_mul(put.repeat.max(1) - 1)
+            .and_then(|last| put.src.checked_add(last)?.checked_add(put.bytes))
+            .ok_or_else(wraps)?;
+        if total > 0 && put.src == 0 {
+            return Err(Error::invalid("a PUT of bytes at address 0"));
+        }
+        let window = if total == 0 && put.dst_window == NO_WINDOW {
+            0
+        } else {
+            windows.target(put.dst_window, put.dst_offset, total)?.id
+        };
+        let signal = match put.signal_window {
+            NO_WINDOW => None,
+            id => Some(Signal {
+                window: windows.target_flag(id, put.signal_offset)?.id,
+                offset: put.signal_offset,
+                words: (put.head.flags & CMD_WORDS != 0).then_some(put.words),
+            }),
+        };
+        let contiguous = put.repeat <= 1 || put.src_stride == put.bytes;
+        Ok(Self {
+            source: Source {
+                address: put.src,
+                piece: if contiguous { total } else { put.bytes }.max(1),
+                stride: put.src_stride,
+            },
+            window,
+            offset: put.dst_offset,
+            total,
+            signal,
+            done: (put.done_flag != 0).then_some((put.done_flag, put.done_counter)),
+        })
+    }
+}
+
+impl Active {
+    fn is_unclaimed(&self) -> bool {
+        self.put
+            .is_some_and(|put| !self.begun || self.claimed < put.total)
+    }
+
+    fn is_complete(&self) -> bool {
+        self.open == 0 && !self.is_unclaimed()
+    }
+}
+
+/// How long the stripes of a put are.
+fn stripe(total: u64, connections: usize) -> u64 {
+    if total < 2 * STRIPE_MIN {
+        return total;
+    }
+    (total / connections.max(1) as u64)
+        .next_multiple_of(4096)
+        .clamp(STRIPE_MIN, STRIPE_MAX)
+}

@@ -1,0 +1,18 @@
+//! The system's side: interfaces, addresses, sockets and their options.
+
+mod address;
+mod bytes;
+mod filter;
+mod interfaces;
+mod node;
+mod polled;
+mod socket;
+
+pub(crate) use address::Address;
+pub(crate) use bytes::{PIECES_MAX, Piece, receive, send};
+pub(crate) use filter::Filter;
+pub(crate) use interfaces::{Interface, interfaces, nic_bytes_per_second};
+pub(crate) use node::{Node, this_node};
+pub(crate) use polled::{Interest, Polled, Poller};
+pub(crate) use socket::{Congestion, Options};
+pub(crate) use socket::{accept, connect, connected, discard_input, listen, local_ip, peer_name};

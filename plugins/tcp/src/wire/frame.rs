@@ -1,0 +1,231 @@
+//! The frame: a header, then `length` bytes for a window.
+//!
+//! A put is one frame, or several (stripes) that may come over any of the link's connections. Every
+//! frame carries all that its put needs, so that a receiver can begin with any of them. Along one
+//! connection the puts' sequence numbers never go down.
+
+use super::{Fields, WireError, Writer};
+
+const MAGIC: u16 = 0x5546;
+const KIND_PUT: u8 = 1;
+const KIND_GOODBYE: u8 = 2;
+const FLAG_SIGNAL: u8 = 1;
+const FLAG_WORDS: u8 = 2;
+const GOODBYE_ABORTED: u8 = 1;
+
+/// Bytes of a frame's header.
+pub const FRAME_BYTES: usize = 72;
+
+/// The flag to raise when a put has landed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signal {
+    /// The receiver's window that holds the flag line.
+    pub window: u32,
+    /// Where in it, in bytes.
+    pub offset: u64,
+    /// The words to write first, if any.
+    pub words: Option<[u64; 3]>,
+}
+
+/// One frame's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// A put, or a stripe of one.
+    Put {
+        /// The put's number on this link, from 0.
+        sequence: u64,
+        /// The receiver's window.
+        window: u32,
+        /// Bytes that follow this header.
+        length: u32,
+        /// Where they go in the window.
+        offset: u64,
+        /// Bytes of the whole put, over all its frames.
+        total: u64,
+        /// What to raise once this put and all before it have landed.
+        signal: Option<Signal>,
+    },
+    /// Nothing comes after this on this connection.
+    Goodbye {
+        /// Puts that were sent on the link, over all connections.
+        sequence: u64,
+        /// Whether the sender gave up (its link was aborted) or was done.
+        aborted: bool,
+    },
+}
+
+impl Frame {
+    /// The header as it is sent.
+    pub fn encode(&self) -> [u8; FRAME_BYTES] {
+        let writer = Writer::new().put(&MAGIC.to_le_bytes());
+        match *self {
+            Self::Put {
+                sequence,
+                window,
+                length,
+                offset,
+                total,
+                signal,
+            } => {
+                let words = signal.and_then(|s| s.words);
+                let flags = (u8::from(signal.is_some()) * FLAG_SIGNAL)
+                    | (u8::from(words.is_some()) * FLAG_WORDS);
+                let [w0, w1, w2] = words.unwrap_or_default();
+                writer
+                    .put(&[KIND_PUT, flags])
+                    .put(&window.to_le_bytes())
+                    .put(&sequence.to_le_bytes())
+                    .put(&offset.to_le_bytes())
+                    .put(&total.to_le_bytes())
+                    .put(&length.to_le_bytes())
+                    .put(&signal.map_or(0, |s| s.window).to_le_bytes())
+                    .put(&signal.map_or(0, |s| s.offset).to_le_bytes())
+                    .put(&w0.to_le_bytes())
+                    .put(&w1.to_le_bytes())
+                    .put(&w2.to_le_bytes())
+                    .finish()
+            }
+            Self::Goodbye { sequence, aborted } => writer
+                .put(&[KIND_GOODBYE, u8::from(aborted) * GOODBYE_ABORTED])
+                .put(&[0; 4])
+                .put(&sequence.to_le_bytes())
+                .put(&[0; FRAME_BYTES - 16])
+                .finish(),
+        }
+    }
+
+    /// Reads a header.
+    ///
+    /// # Errors
+    /// If it is not one, or contradicts itself. Whether the window exists and holds the bytes is
+    /// for the receiver to say.
+    pub fn decode(bytes: &[u8; FRAME_BYTES]) -> Result<Self, WireError> {
+        let mut fields = Fields(bytes);
+        if fields.u16()? != MAGIC {
+            return Err(WireError::Magic);
+        }
+        let [kind, flags] = fields.take()?;
+        let window = fields.u32()?;
+        let sequence = fields.u64()?;
+        match kind {
+            KIND_PUT => {
+                if flags & !(FLAG_SIGNAL | FLAG_WORDS) != 0 || flags == FLAG_WORDS {
+                    return Err(WireError::Field("flags"));
+                }
+                let (offset, total) = (fields.u64()?, fields.u64()?);
+                let (length, signal_window) = (fields.u32()?, fields.u32()?);
+                let signal_offset = fields.u64()?;
+                let words = [fields.u64()?, fields.u64()?, fields.u64()?];
+                if u64::from(length) > total || (length == 0 && total != 0) {
+                    return Err(WireError::Field("length"));
+                }
+                if offset.checked_add(u64::from(length)).is_none() {
+                    return Err(WireError::Field("offset"));
+                }
+                Ok(Self::Put {
+                    sequence,
+                    window,
+                    length,
+                    offset,
+                    total,
+                    signal: (flags & FLAG_SIGNAL != 0).then_some(Signal {
+                        window: signal_window,
+                        offset: signal_offset,
+                        words: (flags & FLAG_WORDS != 0).then_some(words),
+                    }),
+                })
+            }
+            KIND_GOODBYE if flags & !GOODBYE_ABORTED == 0 => Ok(Self::Goodbye {
+                sequence,
+                aborted: flags & GOODBYE_ABORTED != 0,
+            }),
+            KIND_GOODBYE => Err(WireError::Field("flags")),
+            _ => Err(WireError::Field("kind")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn frames() -> impl Strategy<Value = Frame> {
+        let signal = prop::option::of((
+            any::<u32>(),
+            any::<u64>(),
+            prop::option::of(any::<[u64; 3]>()),
+        ));
+        let put = (
+            any::<u64>(),
+            any::<u32>(),
+            any::<u32>(),
+            any::<u64>(),
+            signal,
+        )
+            .prop_map(|(sequence, window, length, offset, signal)| Frame::Put {
+                sequence,
+                window,
+                length,
+                offset: offset >> 1,
+                total: u64::from(length) * 3,
+                signal: signal.map(|(window, offset, words)| Signal {
+                    window,
+                    offset,
+                    words,
+                }),
+            });
+        let goodbye = (any::<u64>(), any::<bool>())
+            .prop_map(|(sequence, aborted)| Frame::Goodbye { sequence, aborted });
+        prop_oneof![put, goodbye]
+    }
+
+    proptest! {
+        #[test]
+        fn a_frame_survives_the_wire(frame in frames()) {
+            prop_assert_eq!(Frame::decode(&frame.encode()), Ok(frame));
+        }
+
+        #[test]
+        fn no_bytes_panic(head in any::<[u8; 32]>(), tail in any::<[u8; 32]>(), magic in any::<bool>()) {
+            let mut bytes = [0; FRAME_BYTES];
+            bytes[..32].copy_from_slice(&head);
+            bytes[40..].copy_from_slice(&tail);
+            if magic {
+                bytes[..2].copy_from_slice(&MAGIC.to_le_bytes());
+                bytes[2] &= 3;
+                bytes[3] &= 3;
+            }
+            if let Ok(Frame::Put { length, total, .. }) = Frame::decode(&bytes) {
+                prop_assert!(u64::from(length) <= total);
+            }
+        }
+    }
+
+    #[test]
+    fn a_frame_that_contradicts_itself_is_refused() {
+        let bytes = |length, offset, total| {
+            Frame::Put {
+                sequence: 0,
+                window: 0,
+                length,
+                offset,
+                total,
+                signal: None,
+            }
+            .encode()
+        };
+        assert_eq!(
+            Frame::decode(&bytes(9, 0, 8)),
+            Err(WireError::Field("length"))
+        );
+        assert_eq!(
+            Frame::decode(&bytes(0, 0, 8)),
+            Err(WireError::Field("length"))
+        );
+        assert_eq!(
+            Frame::decode(&bytes(8, u64::MAX - 3, 8)),
+            Err(WireError::Field("offset"))
+        );
+    }
+}
