@@ -40,6 +40,10 @@ pub mod side {
     pub const ABSENT: u32 = 0;
     pub const NATIVE: u32 = 1;
     pub const EMULATED: u32 = 2;
+    pub const DEVICE_SIGNAL_SHIFT: u32 = 0;
+    pub const DEVICE_WAIT_SHIFT: u32 = 2;
+    pub const HOST_SIGNAL_SHIFT: u32 = 4;
+    pub const HOST_QUERY_SHIFT: u32 = 6;
 }
 
 /// Where memory lies.
