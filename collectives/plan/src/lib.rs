@@ -8,14 +8,15 @@
 //! - [`ir`]: the steps, and what they mean. Read this first.
 //! - [`geometry`]: which elements a block and a piece of a message are.
 //! - [`algorithms`]: one file for each algorithm, and [`generate`], which picks the file.
+//! - [`verify`]: runs the programs of all ranks symbolically and proves them right.
 //!
 //! Every function here is pure and may be called from any thread.
 
 pub mod algorithms;
 mod builder;
-
 pub mod geometry;
 pub mod ir;
+pub mod verify;
 
 pub use algorithms::{Algorithm, Shape, Unsupported, generate};
 pub use geometry::{Geometry, GeometryError};

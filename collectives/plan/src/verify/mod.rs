@@ -1,0 +1,171 @@
+//! Proves programs right by running all ranks on symbols instead of numbers.
+//!
+//! The ranks of an operation are processes that talk through blocking first-in first-out channels
+//! and nothing else: a Kahn network. In such a network the order in which ranks happen to run
+//! changes neither the values nor whether it deadlocks, so *one* schedule decides for all. More
+//! slots than verified never add a deadlock.
+//!
+//! What is proved, for a number of slots, a number of pieces, and in place or not:
+//!
+//! - each block of the output holds each contribution it must hold exactly once, and nothing else;
+//! - all ranks hold the same expression for it, so the same bits;
+//! - `last` marks exactly the reductions that complete the value;
+//! - every put is waited for and released once, by a rank that expected those blocks of that piece;
+//!   no slot is read before its wait or after its release; all channels end empty;
+//! - no rank waits for ever;
+//! - buffers that are one memory (in place) are never overwritten too early;
+//! - accesses to windows are ordered by signals (vector clocks; the return of credits is not
+//!   counted as order, so the proof holds for any number of slots), and none outlasts the
+//!   operation on the rank that owns the window;
+//! - everybody is heard, as [`crate::ir`] promises;
+//! - the numbers in the header of each program agree with its steps.
+
+mod clock;
+mod error;
+mod expression;
+mod finish;
+mod header;
+mod machine;
+mod memory;
+
+use crate::algorithms::{Algorithm, Shape, Unsupported, generate};
+use crate::ir::{MIN_SLOTS, Op, Program};
+
+pub use error::{Blocked, Fault, VerifyError, Waits};
+
+/// One case to verify.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Settings {
+    /// Slots of each channel; at least [`MIN_SLOTS`].
+    pub slots: u32,
+    /// Pieces of the message; at least 1.
+    pub pieces: u32,
+    /// Whether input and output are one memory, as far as the operation allows.
+    pub in_place: bool,
+}
+
+impl Settings {
+    /// The cases that settle all others for programs with this largest skew: the fewest slots and
+    /// more, a message that fills the pipeline and messages that don't, both placements.
+    pub fn all(max_skew: u16) -> impl Iterator<Item = Settings> {
+        [MIN_SLOTS, 2 * MIN_SLOTS]
+            .into_iter()
+            .flat_map(move |slots| {
+                [1, 2, u32::from(max_skew) + 2]
+                    .into_iter()
+                    .flat_map(move |pieces| {
+                        [false, true].into_iter().map(move |in_place| Settings {
+                            slots,
+                            pieces,
+                            in_place,
+                        })
+                    })
+            })
+    }
+}
+
+/// What the run of right programs looked like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Report {
+    /// Steps run by all ranks, over all pieces.
+    pub steps: u64,
+    /// Puts by all ranks, signals included.
+    pub puts: u64,
+    /// Blocks carried by those puts.
+    pub blocks_put: u64,
+    /// Reductions of one block by all ranks.
+    pub blocks_reduced: u64,
+    /// Whether every output is the left fold of the inputs in rank order, or an input itself.
+    pub folds_in_rank_order: bool,
+}
+
+/// Verifies the programs of the ranks that take part: all of a collective, the two of a send and
+/// its receive. Their order doesn't matter.
+///
+/// Takes time in proportion to the steps of all ranks over all pieces. Bounded: it ends even where
+/// the programs would not.
+pub fn verify(programs: &[Program], settings: Settings) -> Result<Report, VerifyError> {
+    header::check(programs, settings)?;
+    let mut machine = machine::Machine::new(programs, settings);
+    machine.run()?;
+    finish::check(&mut machine)
+}
+
+/// Why an algorithm isn't proved right.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CheckError {
+    /// There is no such program.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
+    /// The programs are wrong.
+    #[error("{algorithm} {op} on {ranks} ranks ({settings:?}): {error}")]
+    Wrong {
+        /// The algorithm.
+        algorithm: Algorithm,
+        /// The operation.
+        op: Op,
+        /// Ranks of the communicator.
+        ranks: u32,
+        /// The case that failed.
+        settings: Settings,
+        /// What was wrong.
+        error: Box<VerifyError>,
+    },
+}
+
+/// Generates the programs of all ranks and verifies them in each of the cases that `settings`
+/// yields for their largest skew, such as [`Settings::all`]. For a send, the receiver's program
+/// is generated with it, and the other way round.
+///
+/// Returns the report of the last case.
+pub fn check<I: IntoIterator<Item = Settings>>(
+    algorithm: Algorithm,
+    op: Op,
+    ranks: u32,
+    windowed: bool,
+    settings: impl FnOnce(u16) -> I,
+) -> Result<Report, CheckError> {
+    let programs = programs(algorithm, op, ranks, windowed)?;
+    let max_skew = programs.iter().map(|p| p.max_skew).max().unwrap_or(0);
+    let mut report = Report::default();
+    for settings in settings(max_skew) {
+        report = verify(&programs, settings).map_err(|error| CheckError::Wrong {
+            algorithm,
+            op,
+            ranks,
+            settings,
+            error: Box::new(error),
+        })?;
+    }
+    Ok(report)
+}
+
+/// The programs of all ranks that take part. A send is from rank `to - 1`, a receive at rank
+/// `from + 1`, around the communicator.
+pub fn programs(
+    algorithm: Algorithm,
+    op: Op,
+    ranks: u32,
+    windowed: bool,
+) -> Result<Vec<Program>, Unsupported> {
+    let generate = |op: Op, rank: u32| {
+        let shape = Shape {
+            op,
+            ranks,
+            rank,
+            windowed,
+        };
+        generate(algorithm, &shape)
+    };
+    let pair = |from: u32, to: u32| {
+        Ok(vec![
+            generate(Op::Send { to }, from)?,
+            generate(Op::Recv { from }, to)?,
+        ])
+    };
+    match op {
+        Op::Send { to } => pair((to + ranks.max(1) - 1) % ranks.max(1), to),
+        Op::Recv { from } => pair(from, (from + 1) % ranks.max(1)),
+        _ => (0..ranks.max(1)).map(|rank| generate(op, rank)).collect(),
+    }
+}
