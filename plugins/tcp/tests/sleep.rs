@@ -1,0 +1,113 @@
+//! Ends that only poll after their descriptor woke them: nothing may be lost while they sleep.
+
+mod common;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use common::*;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fd::BorrowedFd;
+use unisono_plugin::abi::sleep;
+use unisono_plugin::{Link, QueuePhase, Sleep, SleepWays};
+use unisono_plugin_tcp::TcpLink;
+
+/// Arms and sleeps; whether it was woken before `limit`.
+#[allow(unsafe_code, reason = "the contract hands out a raw descriptor")]
+fn doze(link: &mut TcpLink, limit: Duration) -> bool {
+    let woken = match link.arm(SleepWays::from_bits(sleep::FD), None).unwrap() {
+        Sleep::Ready => true,
+        Sleep::Fd { fd, events } => {
+            // SAFETY: the descriptor is the link's, which lives.
+            let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+            let flags = PollFlags::from_bits_truncate(events as u16);
+            let mut fds = [PollFd::from_borrowed_fd(fd, flags)];
+            let limit = Timespec::try_from(limit).unwrap();
+            rustix::event::poll(&mut fds, Some(&limit)).unwrap() > 0
+        }
+        other => panic!("{other:?} was not allowed"),
+    };
+    link.disarm();
+    woken
+}
+
+/// Runs an end until something holds, sleeping whenever a poll moved nothing.
+fn run(end: &mut End, mut until: impl FnMut(&mut End) -> bool) -> u64 {
+    let start = Instant::now();
+    let mut polls = 0;
+    while !until(end) {
+        assert!(start.elapsed() < LIMIT, "asleep for good");
+        let state = end.link.poll(1 << 20).unwrap();
+        polls += 1;
+        if !state.moved && state.phase != QueuePhase::Ready && !until(end) {
+            assert!(doze(&mut end.link, Duration::from_secs(5)), "not woken");
+        }
+    }
+    polls
+}
+
+#[test]
+fn two_sleepers_connect_and_exchange() {
+    let mut ends = strangers(&[], 4 << 20, [5, 5]);
+    let source = Memory::new(4 << 20);
+    source.write(0, &Random(4).bytes(4 << 20));
+    let [first, second] = &mut ends;
+    let rounds = 200u64;
+    let play = |end: &mut End, opens: bool| {
+        let mut batch = Commands::default();
+        batch = batch.put(put(source.address(), 8, 0, Some(0)));
+        let big = Commands::default().put(put(source.address(), 4 << 20, 0, Some(1)));
+        let mut polls = 0;
+        for round in 1..=rounds {
+            if opens {
+                end.submit(&batch);
+            }
+            polls += run(end, |e| e.raised(0) >= round);
+            if !opens {
+                end.submit(&batch);
+            }
+        }
+        end.submit(&big);
+        polls += run(end, |e| {
+            let state = e.link.poll(1).unwrap();
+            e.raised(1) == 1 && state.accepted == state.completed
+        });
+        polls
+    };
+    std::thread::scope(|scope| {
+        let one = scope.spawn(|| play(first, true));
+        let other = scope.spawn(|| play(second, false));
+        for polls in [one.join().unwrap(), other.join().unwrap()] {
+            assert!(polls < 100_000, "{polls} polls: it did not sleep");
+        }
+    });
+    assert!(ends[0].data.read(0, 4 << 20) == source.read(0, 4 << 20));
+}
+
+#[test]
+fn an_idle_link_sleeps_until_something_comes() {
+    let mut ends = pair(&[], 4096);
+    let source = Memory::new(64);
+    let [first, second] = &mut ends;
+    assert!(!doze(&mut second.link, Duration::from_millis(50)));
+    let sent = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(50));
+            first.submit(&Commands::default().put(put(source.address(), 8, 0, Some(0))));
+            sent.store(true, Ordering::Release);
+            first.link.poll(1 << 20).unwrap();
+        });
+        assert!(doze(&mut second.link, Duration::from_secs(10)));
+        assert!(sent.load(Ordering::Acquire));
+    });
+    let polls = run(second, |e| e.raised(0) == 1);
+    assert!(polls < 100, "{polls}");
+}
+
+#[test]
+fn a_host_that_has_no_descriptors_is_told_not_to_sleep() {
+    let mut ends = pair(&[], 4096);
+    let ways = SleepWays::from_bits(sleep::WAKER | sleep::FUTEX);
+    assert_eq!(ends[0].link.arm(ways, None).unwrap(), Sleep::Ready);
+}
