@@ -9,8 +9,6 @@
 mod model;
 mod peers;
 mod protocol;
-#[cfg(test)]
-mod tests;
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -20,6 +18,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::thread::futex;
 use unisono_plugin::{Error, Result, Status};
 
+use crate::fork;
 use crate::memory::BellMemory;
 pub(crate) use peers::{PeerBell, import};
 use protocol::Sleepers;
@@ -65,7 +64,9 @@ pub(crate) fn own() -> Result<&'static OwnBell> {
 
 /// Rings this process's own bell, if it has one and a thread sleeps: for what happens inside it.
 pub(crate) fn ring_own() {
-    if let Some(bell) = OWN.get() {
+    if let Some(bell) = OWN.get()
+        && !fork::is_child()
+    {
         wake(bell.line(), bell.address());
     }
 }

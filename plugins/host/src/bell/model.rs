@@ -91,6 +91,9 @@ impl Bell {
             if sleepers.leave(&self.word, mode) && mode == PIPE {
                 *self.pipe.lock().unwrap() = false;
             }
+            drop(sleepers);
+            // Another that was rung too may have to leave first: the checker must let it.
+            thread::yield_now();
         }
     }
 }

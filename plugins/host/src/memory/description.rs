@@ -9,6 +9,8 @@ pub(super) type Nonce = [u8; 16];
 const MAGIC: [u8; 8] = *b"unshost\x01";
 /// Bytes of a description.
 const LENGTH: usize = 64;
+/// A description as it travels, and as it stands behind the data.
+pub(super) type Packed = [u8; LENGTH];
 
 /// Where exported memory is to be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +25,7 @@ pub(super) struct Description {
     pub(super) bytes: u64,
     /// Alignment of the exporter's mapping.
     pub(super) align: u64,
-    /// In the file, behind the data.
+    /// Random.
     pub(super) nonce: Nonce,
     /// It is a process's bell.
     pub(super) bell: bool,
@@ -33,17 +35,21 @@ pub(super) struct Description {
 
 impl Description {
     /// The packed form, little-endian.
-    pub(super) fn pack(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(LENGTH);
-        out.extend(MAGIC);
-        out.extend(self.pid.to_le_bytes());
-        out.extend(self.fd.to_le_bytes());
-        out.extend(self.started.to_le_bytes());
-        out.extend(self.bytes.to_le_bytes());
-        out.extend(self.align.to_le_bytes());
-        out.extend(self.nonce);
-        out.extend([u8::from(self.bell), u8::from(self.lazy)]);
-        out.resize(LENGTH, 0);
+    pub(super) fn pack(&self) -> Packed {
+        let mut out = [0; LENGTH];
+        let fields: [&[u8]; 8] = [
+            &MAGIC,
+            &self.pid.to_le_bytes(),
+            &self.fd.to_le_bytes(),
+            &self.started.to_le_bytes(),
+            &self.bytes.to_le_bytes(),
+            &self.align.to_le_bytes(),
+            &self.nonce,
+            &[u8::from(self.bell), u8::from(self.lazy)],
+        ];
+        for (place, byte) in out.iter_mut().zip(fields.into_iter().flatten()) {
+            *place = *byte;
+        }
         out
     }
 
@@ -70,7 +76,7 @@ impl Description {
             bell: take::<1>(&mut rest).ok_or_else(foreign)? != [0],
             lazy: take::<1>(&mut rest).ok_or_else(foreign)? != [0],
         };
-        if this.fd < 0 || this.bytes == 0 || !this.align.is_power_of_two() {
+        if this.pack() != bytes || this.fd < 0 || this.bytes == 0 || !this.align.is_power_of_two() {
             return Err(foreign());
         }
         Ok(this)
@@ -112,6 +118,7 @@ mod tests {
         let longer = [good.as_slice(), &[0]].concat();
         assert!(Description::parse(&longer).is_err());
         let other = [&[good[0] ^ 1], &good[1..]].concat();
+        assert_eq!(other.len(), good.len());
         assert!(Description::parse(&other).is_err());
         let negative = Description { fd: -1, ..EXAMPLE };
         assert!(Description::parse(&negative.pack()).is_err());

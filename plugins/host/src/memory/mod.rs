@@ -8,8 +8,6 @@ mod mapping;
 pub(crate) mod proc;
 mod registry;
 mod shared;
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 
@@ -187,7 +185,7 @@ impl Memory for HostMemory {
                 ));
             }
         };
-        Ok(description.pack())
+        Ok(description.pack().to_vec())
     }
 }
 

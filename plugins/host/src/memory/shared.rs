@@ -1,8 +1,9 @@
 //! Memory that other processes can map: a sealed memory file with a proof behind the data.
 //!
-//! The file is as long as the data's whole pages and one page more, which holds a random nonce. An
-//! importer that finds the nonce of the description has mapped what was exported, whatever became
-//! of process ids and descriptors meanwhile; the seals keep the file from shrinking under it.
+//! The file is as long as the data's whole pages and one page more, which repeats the description
+//! with its random nonce. An importer that finds there what it was told has mapped what was
+//! exported, whatever became of process ids and descriptors meanwhile; the seals keep the file from
+//! shrinking under it.
 #![allow(unsafe_code, reason = "reads and writes the proof page of a mapping")]
 
 use std::io;
@@ -14,7 +15,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use unisono_plugin::{Error, Result, Status};
 
-use super::description::{Description, Nonce};
+use super::description::{Description, Nonce, Packed};
 use super::mapping::{Mapping, Source, whole_pages};
 use super::proc;
 
@@ -72,11 +73,6 @@ impl Shared {
             Error::system(Status::Device, "cannot read /proc/self/stat", &error)
         })?;
         let mapping = Mapping::new(Source::File(file.as_fd()), length, usize_of(align)?)?;
-        // SAFETY: the page behind the data is mapped and known to nobody else yet.
-        unsafe { mapping.address().add(data).cast::<Nonce>().write(nonce) };
-        if !lazy {
-            mapping.populate(data);
-        }
         let fd = file.as_raw_fd();
         let description = Description {
             pid,
@@ -88,6 +84,17 @@ impl Shared {
             bell,
             lazy,
         };
+        // SAFETY: the page behind the data is mapped and known to nobody else yet.
+        unsafe {
+            mapping
+                .address()
+                .add(data)
+                .cast::<Packed>()
+                .write(description.pack())
+        };
+        if !lazy {
+            mapping.populate(data);
+        }
         Ok(Self {
             mapping,
             description,
@@ -102,7 +109,6 @@ impl Shared {
             fd,
             bytes,
             align,
-            nonce,
             ..
         } = description;
         let gone = |error: &io::Error| {
@@ -137,9 +143,9 @@ impl Shared {
         }
         let mapping = Mapping::new(Source::File(file.as_fd()), length, usize_of(align)?)?;
         // SAFETY: the page behind the data is mapped; its maker wrote it before it told of it.
-        let found = unsafe { mapping.address().add(data).cast::<Nonce>().read() };
-        if found != nonce {
-            return Err(replaced("another nonce"));
+        let found = unsafe { mapping.address().add(data).cast::<Packed>().read() };
+        if found != description.pack() {
+            return Err(replaced("it describes itself otherwise"));
         }
         if !description.lazy {
             mapping.populate(data);

@@ -2,8 +2,6 @@
 
 mod control;
 mod flag;
-#[cfg(test)]
-mod tests;
 mod transfer;
 mod work;
 
