@@ -151,6 +151,12 @@ pub enum BootstrapError {
         /// What it runs.
         version_b: String,
     },
+    /// The root or this node's leader refused, for a reason that has no variant of its own.
+    #[error("the job cannot start: {why}")]
+    Refused {
+        /// Its words.
+        why: String,
+    },
     /// None of a rank's addresses works from here.
     #[error(
         "rank {rank} could not be reached by {waited:.1?}: {tried}; name the interfaces that connect the nodes \
@@ -306,10 +312,11 @@ impl fmt::Display for Ranks<'_> {
         let mut rest = self.0;
         let mut first = true;
         while let Some(&start) = rest.first() {
+            let expected = u64::from(start)..;
             let run = rest
                 .iter()
-                .zip(start..)
-                .take_while(|&(&have, want)| have == want)
+                .zip(expected)
+                .take_while(|&(&have, want)| u64::from(have) == want)
                 .count();
             if !first {
                 f.write_str(", ")?;

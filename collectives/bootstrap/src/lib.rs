@@ -40,6 +40,7 @@ mod hex;
 mod identity;
 mod interfaces;
 mod options;
+mod rendezvous;
 mod report;
 mod secret;
 mod unique_id;

@@ -73,6 +73,12 @@ impl Strays {
         }
     }
 
+    pub(crate) fn add(&mut self, others: &Strays) {
+        for (kind, count) in others.iter() {
+            *self.counts.entry(kind).or_insert(0) += count;
+        }
+    }
+
     /// Logs the counts of what came more than once.
     pub(crate) fn log_summary(&self, place: &str) {
         for (kind, count) in self.iter().filter(|&(_, count)| count > 1) {
@@ -96,6 +102,7 @@ pub struct Report {
     pub elapsed: Duration,
     /// Addresses that were tried in vain, and other things worth knowing.
     pub notes: Vec<String>,
-    /// Connections that were dropped before the table stood, at this rank's own listeners.
+    /// Connections that were dropped before the table stood: at this rank, at the root if this process serves it, and
+    /// at this node's meeting if this rank leads it.
     pub strays: Strays,
 }

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{UnixListener, UnixStream};
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
@@ -54,6 +56,27 @@ pub(crate) fn connect(address: SocketAddr) -> std::io::Result<OwnedFd> {
         Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(socket),
         Err(e) => Err(e.into()),
     }
+}
+
+/// An IPv4 address that came in over an IPv6 socket, as IPv4.
+pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+/// Connects to a name in the abstract namespace of this node's Unix sockets.
+pub(crate) fn connect_abstract(name: &str) -> std::io::Result<OwnedFd> {
+    let address = std::os::unix::net::SocketAddr::from_abstract_name(name)?;
+    let stream = UnixStream::connect_addr(&address)?;
+    stream.set_nonblocking(true)?;
+    Ok(stream.into())
+}
+
+/// Takes a name in the abstract namespace; it is free again once the last copy of the socket is closed.
+pub(crate) fn listen_abstract(name: &str) -> std::io::Result<UnixListener> {
+    let listener =
+        UnixListener::bind_addr(&std::os::unix::net::SocketAddr::from_abstract_name(name)?)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
 }
 
 fn flags() -> SocketFlags {
