@@ -1,6 +1,6 @@
 //! Builds a program step by step and keeps its derived numbers in step.
 
-use crate::algorithms::Shape;
+use crate::algorithms::{Layout, Shape};
 use crate::ir::{Action, Blocks, Buffer, Op, Place, Program, Shares, Step, Value};
 
 /// A program under construction.
@@ -10,17 +10,17 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// An empty program for a message of `blocks` equal blocks.
-    pub(crate) fn new(shape: &Shape, blocks: u32) -> Self {
+    /// An empty program for a message of equal blocks.
+    pub(crate) fn new(shape: &Shape, layout: Layout) -> Self {
         Self {
             program: Program {
                 op: shape.op,
                 rank: shape.rank,
                 ranks: shape.ranks,
-                blocks,
+                blocks: layout.blocks,
                 shares: Shares::Equal,
                 scratch: Blocks::NONE,
-                max_put_blocks: 0,
+                max_put_blocks: layout.put_blocks,
                 max_skew: 0,
                 windowed: false,
                 steps: Vec::new(),
@@ -128,21 +128,15 @@ impl Builder {
                 self.note(a);
                 self.note(b);
             }
-            Action::Put { value, .. } => {
-                self.program.max_put_blocks = self.program.max_put_blocks.max(value.blocks().count);
-                match value {
-                    Value::Empty => {}
-                    Value::Copy(src) => self.note(src),
-                    Value::Reduce { a, b, .. } => {
-                        self.note(a);
-                        self.note(b);
-                    }
+            Action::Put { value, .. } => match value {
+                Value::Empty => {}
+                Value::Copy(src) => self.note(src),
+                Value::Reduce { a, b, .. } => {
+                    self.note(a);
+                    self.note(b);
                 }
-            }
-            Action::Wait { blocks, .. } => {
-                self.program.max_put_blocks = self.program.max_put_blocks.max(blocks.count);
-            }
-            Action::Release { .. } => {}
+            },
+            Action::Wait { .. } | Action::Release { .. } => {}
         }
         self.program.max_skew = self.program.max_skew.max(self.skew);
         self.program.steps.push(Step {
@@ -157,10 +151,7 @@ impl Builder {
                 buffer: Buffer::Scratch,
                 blocks,
             } => self.program.scratch = self.program.scratch.hull(blocks),
-            Place::Peer { blocks, .. } => {
-                self.program.windowed = true;
-                self.program.max_put_blocks = self.program.max_put_blocks.max(blocks.count);
-            }
+            Place::Peer { .. } => self.program.windowed = true,
             Place::Local { .. } | Place::Slot { .. } => {}
         }
     }

@@ -424,7 +424,8 @@ pub struct Program {
     pub shares: Shares,
     /// The blocks of [`Buffer::Scratch`] that need memory.
     pub scratch: Blocks,
-    /// The largest number of blocks in one put, or in one access to a peer's window.
+    /// The largest number of blocks in one put, or in one access to a peer's window, of *any*
+    /// rank: it decides the number of pieces, on which all ranks must agree.
     ///
     /// 0 where nothing but signals travels.
     pub max_put_blocks: u32,

@@ -5,14 +5,11 @@
 //! ranks can run the rounds of its programs side by side, sends before receives.
 
 use crate::builder::{Builder, input};
-use crate::ir::{Op, Program, Value};
+use crate::ir::{Op, Value};
 
-use super::Shape;
-
-pub(super) fn program(shape: &Shape) -> Program {
-    let mut b = Builder::new(shape, 1);
+pub(super) fn build(b: &mut Builder) {
     let all = b.all();
-    match shape.op {
+    match b.op() {
         Op::Send { to } => {
             b.put(to, Value::Copy(input(all)));
             b.skew(1).hear(to);
@@ -23,5 +20,4 @@ pub(super) fn program(shape: &Shape) -> Program {
         }
         _ => {}
     }
-    b.finish()
 }

@@ -3,12 +3,8 @@
 //! After round `k` a rank has heard, through others, of the `2^(k+1)` ranks below it.
 
 use crate::builder::{Builder, wrap};
-use crate::ir::Program;
 
-use super::Shape;
-
-pub(super) fn program(shape: &Shape) -> Program {
-    let mut b = Builder::new(shape, 1);
+pub(super) fn build(b: &mut Builder) {
     let (me, ranks) = (b.rank(), b.ranks());
     let mut distance = 1;
     while distance < ranks {
@@ -19,5 +15,4 @@ pub(super) fn program(shape: &Shape) -> Program {
             None => break,
         }
     }
-    b.finish()
 }

@@ -10,22 +10,17 @@
 //! runs beside the halving of the next.
 
 use crate::builder::{Builder, input, local, out, slot};
-use crate::ir::{Blocks, Buffer, Op, Place, Program, Value};
+use crate::ir::{Blocks, Buffer, Op, Place, Value};
 
 use super::halving_groups::{Groups, Role};
-use super::{Shape, tree};
+use super::tree;
 
-pub(super) fn program(shape: &Shape) -> Program {
-    let per_rank = shape.op.has_block_per_rank();
-    let groups = Groups::new(shape.ranks, per_rank);
-    let blocks = match shape.op {
-        Op::Broadcast { .. } => 1,
-        _ => groups.blocks(0, groups.core()).count,
-    };
-    let mut b = Builder::new(shape, blocks);
-    match (shape.op, groups.role(shape.rank)) {
-        (Op::Broadcast { root }, _) => tree::broadcast(&mut b, root),
-        (op, Role::Folded { proxy }) => sit_out(&mut b, op, proxy),
+pub(super) fn build(b: &mut Builder) {
+    let per_rank = b.op().has_block_per_rank();
+    let groups = Groups::new(b.ranks(), per_rank);
+    match (b.op(), groups.role(b.rank())) {
+        (Op::Broadcast { root }, _) => tree::broadcast(b, root),
+        (op, Role::Folded { proxy }) => sit_out(b, op, proxy),
         (op, Role::Core { number, folded }) => {
             let core = Core {
                 groups,
@@ -33,13 +28,12 @@ pub(super) fn program(shape: &Shape) -> Program {
                 folded,
             };
             match op {
-                Op::ReduceScatter => core.reduce_scatter(&mut b),
-                Op::AllGather => core.all_gather(&mut b),
-                _ => core.all_reduce(&mut b),
+                Op::ReduceScatter => core.reduce_scatter(b),
+                Op::AllGather => core.all_gather(b),
+                _ => core.all_reduce(b),
             }
         }
     }
-    b.finish()
 }
 
 /// A rank outside the core hands over its input and gets the result.

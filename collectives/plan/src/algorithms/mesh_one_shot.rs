@@ -9,27 +9,19 @@
 //! Puts go out one piece ahead of the waits, so that a piece travels while another is consumed.
 
 use crate::builder::{Builder, input, out};
-use crate::ir::{Blocks, Op, Program, Value};
+use crate::ir::{Blocks, Op, Value};
 
-use super::Shape;
 use super::fold::{Source, fold_in_rank_order};
 
-pub(super) fn program(shape: &Shape) -> Program {
-    let blocks = if shape.op.has_block_per_rank() {
-        shape.ranks
-    } else {
-        1
-    };
-    let mut b = Builder::new(shape, blocks);
-    match shape.op {
-        Op::AllReduce => all_reduce(&mut b),
-        Op::ReduceScatter => reduce_scatter(&mut b),
-        Op::AllGather => all_gather(&mut b),
-        Op::Broadcast { root } => broadcast(&mut b, root),
-        Op::Barrier => barrier(&mut b),
+pub(super) fn build(b: &mut Builder) {
+    match b.op() {
+        Op::AllReduce => all_reduce(b),
+        Op::ReduceScatter => reduce_scatter(b),
+        Op::AllGather => all_gather(b),
+        Op::Broadcast { root } => broadcast(b, root),
+        Op::Barrier => barrier(b),
         Op::Send { .. } | Op::Recv { .. } => {}
     }
-    b.finish()
 }
 
 fn all_reduce(b: &mut Builder) {

@@ -9,25 +9,15 @@
 //! needs more than two slots.
 
 use crate::builder::{Builder, input, out, slot};
-use crate::ir::{Blocks, Op, Program, Value};
+use crate::ir::{Blocks, Op, Value};
 
-use super::Shape;
 use super::fold::{Source, fold_in_rank_order};
 
-pub(super) fn program(shape: &Shape) -> Program {
-    let mut b;
-    match shape.op {
-        Op::Broadcast { root } => {
-            // The root owns no block: it has them all.
-            b = Builder::new(shape, shape.ranks - 1);
-            broadcast(&mut b, root);
-        }
-        _ => {
-            b = Builder::new(shape, shape.ranks);
-            all_reduce(&mut b);
-        }
+pub(super) fn build(b: &mut Builder) {
+    match b.op() {
+        Op::Broadcast { root } => broadcast(b, root),
+        _ => all_reduce(b),
     }
-    b.finish()
 }
 
 fn all_reduce(b: &mut Builder) {
@@ -46,6 +36,7 @@ fn all_reduce(b: &mut Builder) {
     }
 }
 
+/// The root owns no block: it has them all.
 fn broadcast(b: &mut Builder, root: u32) {
     let owned = |rank: u32| Blocks::one(if rank < root { rank } else { rank - 1 });
     let all = b.all();

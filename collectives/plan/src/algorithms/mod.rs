@@ -5,6 +5,7 @@ mod dissemination;
 mod fold;
 mod halving_doubling;
 mod halving_groups;
+mod layout;
 mod mesh_one_shot;
 mod mesh_two_shot;
 mod recursive_doubling;
@@ -17,6 +18,8 @@ use std::str::FromStr;
 
 use crate::builder::{Builder, input, out};
 use crate::ir::{Op, Program};
+
+pub use layout::Layout;
 
 /// A family of plans. The order is the order in which ties are broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -203,20 +206,22 @@ pub fn generate(algorithm: Algorithm, shape: &Shape) -> Result<Program, Unsuppor
         }
         Op::AllReduce | Op::ReduceScatter | Op::AllGather | Op::Barrier => {}
     }
+    let mut b = Builder::new(shape, Layout::of_shape(algorithm, shape));
     if ranks == 1 {
-        return Ok(alone(shape));
+        alone(&mut b);
+        return Ok(b.finish());
     }
-    Ok(match algorithm {
-        Algorithm::Direct => direct::program(shape),
-        Algorithm::MeshOneShot if windowed => windows::program(shape),
-        Algorithm::MeshTwoShot if windowed => windows::program(shape),
-        Algorithm::MeshOneShot => mesh_one_shot::program(shape),
-        Algorithm::MeshTwoShot => mesh_two_shot::program(shape),
-        Algorithm::RecursiveDoubling => recursive_doubling::program(shape),
-        Algorithm::HalvingDoubling => halving_doubling::program(shape),
-        Algorithm::Ring => ring::program(shape),
-        Algorithm::Dissemination => dissemination::program(shape),
-    })
+    match algorithm {
+        Algorithm::Direct => direct::build(&mut b),
+        Algorithm::MeshOneShot | Algorithm::MeshTwoShot if windowed => windows::build(&mut b),
+        Algorithm::MeshOneShot => mesh_one_shot::build(&mut b),
+        Algorithm::MeshTwoShot => mesh_two_shot::build(&mut b),
+        Algorithm::RecursiveDoubling => recursive_doubling::build(&mut b),
+        Algorithm::HalvingDoubling => halving_doubling::build(&mut b),
+        Algorithm::Ring => ring::build(&mut b),
+        Algorithm::Dissemination => dissemination::build(&mut b),
+    }
+    Ok(b.finish())
 }
 
 fn check_rank(what: &'static str, rank: u32, ranks: u32) -> Result<(), Unsupported> {
@@ -228,10 +233,8 @@ fn check_rank(what: &'static str, rank: u32, ranks: u32) -> Result<(), Unsupport
 }
 
 /// One rank alone: the output is the input.
-fn alone(shape: &Shape) -> Program {
-    let mut b = Builder::new(shape, 1);
-    if shape.op != Op::Barrier {
+fn alone(b: &mut Builder) {
+    if b.op() != Op::Barrier {
         b.copy(out(b.all()), input(b.all()));
     }
-    b.finish()
 }

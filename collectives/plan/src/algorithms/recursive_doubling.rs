@@ -4,16 +4,14 @@
 //! Both partners add the lower rank's value first, so both get the same expression.
 
 use crate::builder::{Builder, input, out, slot};
-use crate::ir::{Program, Value};
+use crate::ir::Value;
 
-use super::Shape;
 use super::halving_groups::{Groups, Role};
 
-pub(super) fn program(shape: &Shape) -> Program {
-    let mut b = Builder::new(shape, 1);
-    let groups = Groups::new(shape.ranks, false);
+pub(super) fn build(b: &mut Builder) {
+    let groups = Groups::new(b.ranks(), false);
     let all = b.all();
-    match groups.role(shape.rank) {
+    match groups.role(b.rank()) {
         Role::Folded { proxy } => {
             b.put(proxy, Value::Copy(input(all)));
             b.skew(1).receive(proxy, all);
@@ -31,7 +29,7 @@ pub(super) fn program(shape: &Shape) -> Program {
                 b.put(partner, Value::Copy(sum));
                 b.wait(partner, all);
                 let theirs = slot(partner, all);
-                let (x, y) = if partner < shape.rank {
+                let (x, y) = if partner < b.rank() {
                     (theirs, sum)
                 } else {
                     (sum, theirs)
@@ -45,5 +43,4 @@ pub(super) fn program(shape: &Shape) -> Program {
             }
         }
     }
-    b.finish()
 }

@@ -8,25 +8,18 @@
 //!   come back down the chain, each rank one round behind the next.
 
 use crate::builder::{Builder, input, out, slot, wrap};
-use crate::ir::{Blocks, Op, Program, Value};
+use crate::ir::{Blocks, Op, Value};
 
-use super::Shape;
-
-pub(super) fn program(shape: &Shape) -> Program {
-    let blocks = match shape.op {
-        Op::Broadcast { .. } => 1,
-        _ => shape.ranks,
-    };
-    let mut b = Builder::new(shape, blocks);
-    let (me, ranks) = (shape.rank, shape.ranks);
-    match shape.op {
-        Op::ReduceScatter => (0..ranks).for_each(|step| scatter_step(&mut b, step)),
+pub(super) fn build(b: &mut Builder) {
+    let (me, ranks) = (b.rank(), b.ranks());
+    match b.op() {
+        Op::ReduceScatter => (0..ranks).for_each(|step| scatter_step(b, step)),
         Op::AllGather => {
             let own = Blocks::one(me);
             b.copy(out(own), input(own));
-            (0..ranks).for_each(|step| gather_step(&mut b, step, Direction::Up));
+            (0..ranks).for_each(|step| gather_step(b, step, Direction::Up));
         }
-        Op::Broadcast { root } => chain(&mut b, wrap(me, ranks - root, ranks)),
+        Op::Broadcast { root } => chain(b, wrap(me, ranks - root, ranks)),
         _ => {
             for step in 0..ranks {
                 scatter_step(b.skew(0), step);
@@ -34,7 +27,6 @@ pub(super) fn program(shape: &Shape) -> Program {
             }
         }
     }
-    b.finish()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

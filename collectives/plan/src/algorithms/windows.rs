@@ -8,38 +8,31 @@
 //! `2 a + S b`. The second signal of a piece is waited for after the next piece has been entered.
 
 use crate::builder::{Builder, input, out, peer};
-use crate::ir::{Blocks, Buffer, Op, Program};
+use crate::ir::{Blocks, Buffer, Op};
 
-use super::Shape;
 use super::fold::{Source, fold_in_rank_order};
 
-pub(super) fn program(shape: &Shape) -> Program {
-    let blocks = match shape.op {
-        Op::Broadcast { .. } => 1,
-        _ => shape.ranks,
-    };
-    let mut b = Builder::new(shape, blocks);
-    let own = Blocks::one(shape.rank);
-    match shape.op {
-        Op::AllReduce => between_signals(&mut b, |b| {
+pub(super) fn build(b: &mut Builder) {
+    let own = Blocks::one(b.rank());
+    match b.op() {
+        Op::AllReduce => between_signals(b, |b| {
             fold_in_rank_order(b, own, Source::Windows);
             for rank in b.peers_above() {
                 b.copy(peer(rank, Buffer::Out, own), out(own));
             }
         }),
-        Op::ReduceScatter => between_signals(&mut b, |b| {
+        Op::ReduceScatter => between_signals(b, |b| {
             fold_in_rank_order(b, own, Source::Windows);
         }),
-        Op::AllGather => between_signals(&mut b, |b| {
+        Op::AllGather => between_signals(b, |b| {
             b.copy(out(own), input(own));
             for rank in b.peers_above() {
                 b.copy(peer(rank, Buffer::Out, own), input(own));
             }
         }),
-        Op::Broadcast { root } => broadcast(&mut b, root),
+        Op::Broadcast { root } => broadcast(b, root),
         Op::Barrier | Op::Send { .. } | Op::Recv { .. } => {}
     }
-    b.finish()
 }
 
 /// Runs `work` when all peers have entered, and leaves when all peers are done.

@@ -37,6 +37,11 @@ fn set(programs: &[Program]) -> Result<(), (u32, String)> {
             let why = format!("{} blocks here, {} elsewhere", p.blocks, first.blocks);
             return Err((p.rank, why));
         }
+        if p.max_put_blocks != first.max_put_blocks {
+            let (here, there) = (p.max_put_blocks, first.max_put_blocks);
+            let why = format!("max_put_blocks is {here} here, {there} elsewhere");
+            return Err((p.rank, why));
+        }
         match seen.get_mut(p.rank as usize) {
             Some(seen @ false) => *seen = true,
             _ => return Err((p.rank, "the rank is there twice, or out of range".into())),
@@ -85,11 +90,6 @@ fn program(p: &Program) -> Result<(), VerifyError> {
     let scratch = needs.scratch.unwrap_or(Blocks::NONE);
     let fields = [
         ("max_skew", p.max_skew.to_string(), needs.skew.to_string()),
-        (
-            "max_put_blocks",
-            p.max_put_blocks.to_string(),
-            needs.put_blocks.to_string(),
-        ),
         ("scratch", p.scratch.to_string(), scratch.to_string()),
         (
             "windowed",
@@ -97,6 +97,13 @@ fn program(p: &Program) -> Result<(), VerifyError> {
             needs.windowed.to_string(),
         ),
     ];
+    // The widest put may be another rank's.
+    let put_blocks = needs.put_blocks.max(p.max_put_blocks);
+    let fields = fields.into_iter().chain([(
+        "max_put_blocks",
+        p.max_put_blocks.to_string(),
+        put_blocks.to_string(),
+    )]);
     match fields.into_iter().find(|(_, says, needs)| says != needs) {
         None => Ok(()),
         Some((field, says, needs)) => Err(VerifyError {
