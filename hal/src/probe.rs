@@ -1,0 +1,1 @@
+//! Asking a plugin in a child process.
