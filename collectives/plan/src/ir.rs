@@ -62,6 +62,7 @@
 //!   that this peer sent in this operation and a signal that this peer waits for before it ends.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// The fewest slots of a channel with which every program runs.
@@ -96,18 +97,24 @@ pub enum Op {
 }
 
 impl Op {
+    /// The operation without its root or peer.
+    #[must_use]
+    pub fn kind(self) -> OpKind {
+        match self {
+            Op::AllReduce => OpKind::AllReduce,
+            Op::ReduceScatter => OpKind::ReduceScatter,
+            Op::AllGather => OpKind::AllGather,
+            Op::Broadcast { .. } => OpKind::Broadcast,
+            Op::Barrier => OpKind::Barrier,
+            Op::Send { .. } => OpKind::Send,
+            Op::Recv { .. } => OpKind::Recv,
+        }
+    }
+
     /// The name that NCCL and MPI users know, without the root or the peer.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Op::AllReduce => "all_reduce",
-            Op::ReduceScatter => "reduce_scatter",
-            Op::AllGather => "all_gather",
-            Op::Broadcast { .. } => "broadcast",
-            Op::Barrier => "barrier",
-            Op::Send { .. } => "send",
-            Op::Recv { .. } => "recv",
-        }
+        self.kind().name()
     }
 
     /// Whether the operation combines elements, so that data type and reduction matter.
@@ -155,6 +162,78 @@ impl fmt::Display for Op {
             Op::Recv { from } => write!(f, "recv(from {from})"),
             op => f.write_str(op.name()),
         }
+    }
+}
+
+/// An operation without its root or peer: what configuration and tables name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum OpKind {
+    /// See [`Op::AllReduce`].
+    AllReduce,
+    /// See [`Op::ReduceScatter`].
+    ReduceScatter,
+    /// See [`Op::AllGather`].
+    AllGather,
+    /// See [`Op::Broadcast`].
+    Broadcast,
+    /// See [`Op::Barrier`].
+    Barrier,
+    /// See [`Op::Send`].
+    Send,
+    /// See [`Op::Recv`].
+    Recv,
+}
+
+impl OpKind {
+    /// Every kind of operation.
+    pub const ALL: [OpKind; 7] = [
+        OpKind::AllReduce,
+        OpKind::ReduceScatter,
+        OpKind::AllGather,
+        OpKind::Broadcast,
+        OpKind::Barrier,
+        OpKind::Send,
+        OpKind::Recv,
+    ];
+
+    /// The name that NCCL and MPI users know.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            OpKind::AllReduce => "all_reduce",
+            OpKind::ReduceScatter => "reduce_scatter",
+            OpKind::AllGather => "all_gather",
+            OpKind::Broadcast => "broadcast",
+            OpKind::Barrier => "barrier",
+            OpKind::Send => "send",
+            OpKind::Recv => "recv",
+        }
+    }
+}
+
+impl fmt::Display for OpKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that is no operation's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name:?} is no operation; there are {}", OpKind::ALL.map(OpKind::name).join(", "))]
+pub struct UnknownOp {
+    /// What was given.
+    pub name: String,
+}
+
+impl FromStr for OpKind {
+    type Err = UnknownOp;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let wanted = name.replace('-', "_");
+        OpKind::ALL
+            .into_iter()
+            .find(|kind| kind.name() == wanted)
+            .ok_or_else(|| UnknownOp { name: name.into() })
     }
 }
 

@@ -9,15 +9,19 @@
 //! - [`geometry`]: which elements a block and a piece of a message are.
 //! - [`algorithms`]: one file for each algorithm, and [`generate`], which picks the file.
 //! - [`verify`]: runs the programs of all ranks symbolically and proves them right.
+//! - [`cost`]: predicted time in integer picoseconds, the same on every host.
+//! - [`select`]: which algorithm, for this operation, size and fabric, and why.
 //!
 //! Every function here is pure and may be called from any thread.
 
 pub mod algorithms;
 mod builder;
+pub mod cost;
 pub mod geometry;
 pub mod ir;
+pub mod select;
 pub mod verify;
 
-pub use algorithms::{Algorithm, Shape, Unsupported, generate};
+pub use algorithms::{Algorithm, Layout, Shape, Unsupported, generate};
 pub use geometry::{Geometry, GeometryError};
-pub use ir::{Action, Blocks, Buffer, Op, Place, Program, Shares, Step, Value};
+pub use ir::{Action, Blocks, Buffer, Op, OpKind, Place, Program, Shares, Step, Value};

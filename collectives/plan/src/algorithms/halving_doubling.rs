@@ -137,10 +137,10 @@ struct Halving<'a> {
 impl<'a> Halving<'a> {
     /// Starts with the input of the folded rank, if there is one.
     fn new(core: &'a Core, b: &mut Builder, sums: Buffer) -> Self {
-        let pending = core.folded.map(|rank| {
+        let pending = core.folded;
+        if let Some(rank) = pending {
             b.wait(rank, b.all());
-            rank
-        });
+        }
         Self {
             core,
             sums,

@@ -1,0 +1,276 @@
+//! What the cost model knows of the machines: a summary of the frozen link graph.
+//!
+//! The summary keeps, for each *pattern* of messages that an algorithm uses, the slowest link in
+//! it and how many of its messages leave one node at the same time. So it is small, and choosing
+//! an algorithm costs no look at single links.
+
+use super::rate::{Rate, Ratio};
+
+/// A link from one rank to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// Time from the start of an empty message to its arrival, in picoseconds.
+    pub alpha_ps: u64,
+    /// Bandwidth in this direction.
+    pub rate: Rate,
+    /// Whether the rank's own core moves the bytes, as over shared memory between processes.
+    /// Then a rank serves one link at a time, and slows down where ranks share cores.
+    pub by_core: bool,
+}
+
+/// A machine with some of the ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Node {
+    /// Cores that its ranks may use; 0 is unknown, and enough.
+    pub cores: u32,
+    /// Bandwidth of everything that leaves the node, in all.
+    pub exit: Rate,
+}
+
+/// What the ranks themselves can do; of unequal ranks the slowest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Speeds {
+    /// Time that a rank spends on sending or on receiving one message, besides the bytes.
+    pub message_ps: u64,
+    /// Time to switch from one rank to another that shares its core.
+    pub switch_ps: u64,
+    /// Reduction, in bytes of result.
+    pub reduce: Rate,
+    /// Copies between the buffers of one rank.
+    pub copy: Rate,
+    /// Bandwidth of everything that leaves a rank, in all.
+    pub port: Rate,
+}
+
+/// A fabric that can't be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FabricError {
+    /// A communicator has a rank.
+    #[error("a fabric needs at least one rank")]
+    Empty,
+    /// More ranks than can be numbered.
+    #[error("a fabric of {ranks} ranks is too large")]
+    TooLarge {
+        /// How many.
+        ranks: usize,
+    },
+    /// A rank is on a node that isn't described.
+    #[error("rank {rank} is on node {node}, but only {nodes} nodes are described")]
+    NoSuchNode {
+        /// The rank.
+        rank: usize,
+        /// Its node.
+        node: u32,
+        /// How many nodes there are.
+        nodes: usize,
+    },
+}
+
+/// One round of messages, in which all ranks take part at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Pattern {
+    pub(super) alpha_ps: u128,
+    pub(super) rate: Rate,
+    /// Whether some link is served by a core.
+    pub(super) by_core: bool,
+    /// Messages that each rank sends.
+    pub(super) fan: u64,
+    /// The most messages that leave one node, over the bandwidth that leaves it.
+    pub(super) exit: Exit,
+}
+
+/// The narrowest way out of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Exit {
+    pub(super) messages: u64,
+    pub(super) rate: Rate,
+}
+
+/// The fabric of one communicator, as every rank sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fabric {
+    ranks: u32,
+    pub(super) speeds: Speeds,
+    /// Everybody to everybody.
+    pub(super) mesh: Pattern,
+    /// Everybody to the next.
+    pub(super) ring_up: Pattern,
+    /// Everybody to the one before.
+    pub(super) ring_down: Pattern,
+    /// Everybody to the rank `2^k` above, for each `k` with `2^k < ranks`.
+    pub(super) shifts: Vec<Pattern>,
+    /// The exchange of the core at distance `2^k` of halving and doubling.
+    pub(super) exchanges: Vec<Pattern>,
+    /// Between the ranks outside the core and those that speak for them.
+    pub(super) fold: Pattern,
+}
+
+impl Fabric {
+    /// Summarises a fabric. `node_of` gives the node of each rank, and `link` the link between any
+    /// two different ranks; it is asked once for every ordered pair, and more often for some.
+    pub fn new(
+        node_of: &[u32],
+        nodes: &[Node],
+        speeds: Speeds,
+        link: impl Fn(u32, u32) -> Link,
+    ) -> Result<Self, FabricError> {
+        let count = node_of.len();
+        let ranks = u32::try_from(count)
+            .ok()
+            .filter(|&ranks| ranks < 1 << 31)
+            .ok_or(FabricError::TooLarge { ranks: count })?;
+        if ranks == 0 {
+            return Err(FabricError::Empty);
+        }
+        if let Some((rank, &node)) =
+            (node_of.iter().enumerate()).find(|&(_, &node)| node as usize >= nodes.len())
+        {
+            let nodes = nodes.len();
+            return Err(FabricError::NoSuchNode { rank, node, nodes });
+        }
+        let crowd = crowding(node_of, nodes);
+        let survey = Survey {
+            node_of,
+            nodes,
+            crowd,
+            switch_ps: speeds.switch_ps,
+            link: &link,
+        };
+        let all = 0..ranks;
+        let shift = |by: u32| {
+            survey.pattern(
+                1,
+                all.clone().map(|r| {
+                    (
+                        r,
+                        ((u64::from(r) + u64::from(by)) % u64::from(ranks)) as u32,
+                    )
+                }),
+            )
+        };
+        let core = 1u32 << ranks.ilog2();
+        let extra = ranks - core;
+        let member = |number: u32| number + number.min(extra) + u32::from(number < extra);
+        let exchange = |k: u32| {
+            let pairs = (0..core).map(|number| (member(number), member(number ^ (1 << k))));
+            survey.pattern(1, pairs)
+        };
+        let pairs = all.clone().flat_map(|a| (0..ranks).map(move |b| (a, b)));
+        let folded = (0..extra).flat_map(|i| [(2 * i, 2 * i + 1), (2 * i + 1, 2 * i)]);
+        Ok(Self {
+            ranks,
+            mesh: survey.pattern(u64::from(ranks) - 1, pairs),
+            ring_up: shift(1),
+            ring_down: shift(ranks - 1),
+            shifts: (0..u32::BITS - (ranks - 1).leading_zeros())
+                .map(|k| shift(1 << k))
+                .collect(),
+            exchanges: (0..core.ilog2()).map(exchange).collect(),
+            fold: survey.pattern(1, folded),
+            speeds: Speeds {
+                message_ps: scaled(speeds.message_ps, crowd),
+                reduce: speeds.reduce.shared(crowd),
+                copy: speeds.copy.shared(crowd),
+                ..speeds
+            },
+        })
+    }
+
+    /// A fabric of equal links between ranks that each have a node of their own.
+    pub fn uniform(ranks: u32, speeds: Speeds, link: Link) -> Result<Self, FabricError> {
+        let nodes: Vec<u32> = (0..ranks).collect();
+        let node = Node {
+            cores: 0,
+            exit: Rate::UNKNOWN,
+        };
+        Self::new(&nodes, &vec![node; nodes.len()], speeds, |_, _| link)
+    }
+
+    /// Ranks of the communicator.
+    #[must_use]
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+}
+
+/// The most ranks for each core of a node; at least 1.
+fn crowding(node_of: &[u32], nodes: &[Node]) -> Ratio {
+    let mut ranks_on = vec![0u128; nodes.len()];
+    for &node in node_of {
+        ranks_on[node as usize] += 1;
+    }
+    let mut most = Ratio::new(1, 1);
+    for (node, &ranks) in nodes.iter().zip(&ranks_on) {
+        let cores = u128::from(node.cores);
+        if cores > 0 && ranks * most.den > most.num * cores {
+            most = Ratio::new(ranks, cores);
+        }
+    }
+    most
+}
+
+fn scaled(ps: u64, ratio: Ratio) -> u64 {
+    let scaled = (u128::from(ps) * ratio.num).div_ceil(ratio.den);
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+/// Walks the links of a pattern.
+struct Survey<'a, L> {
+    node_of: &'a [u32],
+    nodes: &'a [Node],
+    crowd: Ratio,
+    switch_ps: u64,
+    link: &'a L,
+}
+
+impl<L: Fn(u32, u32) -> Link> Survey<'_, L> {
+    fn pattern(&self, fan: u64, pairs: impl Iterator<Item = (u32, u32)>) -> Pattern {
+        let crowded = self.crowd.num > self.crowd.den;
+        let mut pattern = Pattern {
+            fan,
+            ..Pattern::default()
+        };
+        let mut leaving = vec![0u64; self.nodes.len()];
+        for (from, to) in pairs.filter(|(from, to)| from != to) {
+            let Link {
+                mut alpha_ps,
+                mut rate,
+                by_core,
+            } = (self.link)(from, to);
+            if by_core && crowded {
+                alpha_ps = scaled(alpha_ps, self.crowd).saturating_add(self.switch_ps);
+                rate = rate.shared(self.crowd);
+            }
+            pattern.alpha_ps = pattern.alpha_ps.max(u128::from(alpha_ps));
+            pattern.rate = pattern.rate.min(rate);
+            pattern.by_core |= by_core;
+            let (a, b) = (self.node_of[from as usize], self.node_of[to as usize]);
+            if a != b {
+                leaving[a as usize] += 1;
+            }
+        }
+        for (node, messages) in self.nodes.iter().zip(leaving) {
+            let exit = Exit {
+                messages,
+                rate: node.exit,
+            };
+            if exit.is_narrower(pattern.exit) {
+                pattern.exit = exit;
+            }
+        }
+        pattern
+    }
+}
+
+impl Exit {
+    fn is_narrower(self, other: Exit) -> bool {
+        match (self.rate.get(), other.rate.get()) {
+            (None, _) => false,
+            (Some(_), None) => self.messages > 0,
+            (Some(mine), Some(theirs)) => {
+                u128::from(self.messages) * u128::from(theirs)
+                    > u128::from(other.messages) * u128::from(mine)
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The alpha-beta-gamma model, in whole picoseconds.
+//!
+//! No floating-point number takes part in a decision, so that hosts of different architectures
+//! come to the same one. `alpha` is the latency of a message, `beta` the time for a byte on a link
+//! and `gamma` the time to reduce a byte. To the classical model come the time a rank spends on
+//! each message, the way out of a rank and of a node, and ranks that share cores. The formulas are
+//! in [`phases`](self) as data; [`Cost`] says which part of a prediction is what.
+//!
+//! A message in `k` pieces pays for each piece what a rank spends on messages, and the latency
+//! that no other piece fills; a pipeline of `s` stages takes `(s - 1 + k)` times the time of one
+//! piece in one stage.
+
+mod bandwidth;
+mod fabric;
+mod phases;
+mod rate;
+
+use crate::algorithms::{Algorithm, Unsupported};
+use crate::ir::Op;
+
+pub use bandwidth::{BusFactor, bus_factor};
+pub use fabric::{Fabric, FabricError, Link, Node, Speeds};
+use phases::{Overlap, Phase};
+pub use rate::{Picoseconds, Rate};
+
+/// A predicted time, in its parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Cost {
+    /// Waiting for first bytes.
+    pub latency: Picoseconds,
+    /// Sending and receiving messages, besides their bytes.
+    pub messages: Picoseconds,
+    /// Bytes on links. Where bytes are reduced straight from a link, the slower of the two.
+    pub transfer: Picoseconds,
+    /// Reducing.
+    pub reduce: Picoseconds,
+    /// Copying from slots to the output.
+    pub copy: Picoseconds,
+}
+
+impl Cost {
+    /// The predicted time of the slowest rank.
+    #[must_use]
+    pub fn total(&self) -> Picoseconds {
+        let parts = [
+            self.latency,
+            self.messages,
+            self.transfer,
+            self.reduce,
+            self.copy,
+        ];
+        Picoseconds(parts.iter().fold(0, |sum, part| sum.saturating_add(part.0)))
+    }
+
+    /// The largest part, by name.
+    #[must_use]
+    pub fn main_part(&self) -> &'static str {
+        let parts = [
+            (self.latency, "latency"),
+            (self.messages, "messages"),
+            (self.transfer, "transfer"),
+            (self.reduce, "reduction"),
+            (self.copy, "copies"),
+        ];
+        let largest = parts
+            .into_iter()
+            .reduce(|a, b| if b.0 > a.0 { b } else { a });
+        largest.map_or("latency", |(_, name)| name)
+    }
+}
+
+/// Predicts the time of an operation on a message of `bytes` bytes in `pieces` pieces.
+///
+/// The message is as in [`crate::ir`]: of all_gather the whole output, of reduce_scatter the whole
+/// input. An operation of one rank alone costs a copy.
+pub fn predict(
+    algorithm: Algorithm,
+    op: Op,
+    windowed: bool,
+    bytes: u64,
+    pieces: u64,
+    fabric: &Fabric,
+) -> Result<Cost, Unsupported> {
+    algorithm.supports(op, fabric.ranks(), windowed)?;
+    let mut cost = Cost::default();
+    if fabric.ranks() == 1 {
+        let whole = rate::Ratio::new(u128::from(bytes), 1);
+        cost.copy.0 = fabric.speeds.copy.time(whole);
+        return Ok(cost);
+    }
+    let work = phases::work(algorithm, op, windowed, bytes, fabric);
+    let speeds = &fabric.speeds;
+    for phase in &work.phases {
+        add_phase(&mut cost, phase, u128::from(pieces.max(1)), speeds);
+    }
+    cost.reduce.0 += total(work.reduced.iter().map(|&bytes| speeds.reduce.time(bytes)));
+    cost.copy.0 += total(work.copied.iter().map(|&bytes| speeds.copy.time(bytes)));
+    Ok(cost)
+}
+
+fn total(times: impl Iterator<Item = u128>) -> u128 {
+    times.fold(0, u128::saturating_add)
+}
+
+fn add_phase(cost: &mut Cost, phase: &Phase, pieces: u128, speeds: &Speeds) {
+    let pattern = &phase.pattern;
+    let rounds = u128::from(phase.rounds);
+    let fan = u128::from(pattern.fan);
+    let port = if pattern.by_core {
+        pattern.rate
+    } else {
+        speeds.port
+    };
+    let leaving = phase.bytes.times(u128::from(pattern.exit.messages));
+    let round = (pattern.rate.time(phase.bytes))
+        .max(port.time(phase.bytes.times(fan)))
+        .max(pattern.exit.rate.time(leaving))
+        .max(speeds.reduce.time(phase.reduced));
+    let (latencies, transfers) = match phase.overlap {
+        Overlap::None => (rounds * pieces, round.saturating_mul(rounds)),
+        Overlap::Latency => (rounds, round.saturating_mul(rounds)),
+        Overlap::Stages => {
+            let stages = (rounds + pieces).saturating_sub(1);
+            (stages, round.saturating_mul(stages).div_ceil(pieces))
+        }
+    };
+    let add = |part: &mut Picoseconds, time: u128| part.0 = part.0.saturating_add(time);
+    add(
+        &mut cost.latency,
+        latencies.saturating_mul(pattern.alpha_ps),
+    );
+    add(&mut cost.transfer, transfers);
+    // A rank of a pipeline has one of its stages, of other rounds it has all.
+    let own_rounds = if phase.overlap == Overlap::Stages {
+        1
+    } else {
+        rounds
+    };
+    let messages = 2 * fan * own_rounds * pieces;
+    add(
+        &mut cost.messages,
+        messages.saturating_mul(u128::from(speeds.message_ps)),
+    );
+}

@@ -1,0 +1,39 @@
+//! What the user forces.
+
+use std::ops::RangeInclusive;
+
+use crate::algorithms::Algorithm;
+use crate::ir::{Op, OpKind};
+
+/// "For this operation and these sizes, use that."
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Override {
+    /// The operation; any if absent.
+    pub op: Option<OpKind>,
+    /// Sizes of the whole message in bytes.
+    pub bytes: RangeInclusive<u64>,
+    /// The algorithm to use.
+    pub algorithm: Algorithm,
+    /// Whether over windows; whichever is faster if absent.
+    pub windowed: Option<bool>,
+}
+
+/// The rules for one communicator, first match first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Overrides {
+    /// The rules.
+    pub rules: Vec<Override>,
+}
+
+impl Overrides {
+    /// No rule: the cost decides.
+    pub const NONE: Overrides = Overrides { rules: Vec::new() };
+
+    /// The first rule for an operation on a message of this size.
+    #[must_use]
+    pub fn find(&self, op: Op, bytes: u64) -> Option<&Override> {
+        (self.rules.iter()).find(|rule| {
+            rule.op.is_none_or(|kind| kind == op.kind()) && rule.bytes.contains(&bytes)
+        })
+    }
+}

@@ -1,0 +1,426 @@
+//! Predictions against known values, and choices.
+
+use unisono_plan::cost::{
+    Fabric, FabricError, Link, Node, Picoseconds, Rate, Speeds, bus_factor, predict,
+};
+use unisono_plan::select::{Override, Overrides, Request, SelectError, Selection, select};
+use unisono_plan::{Algorithm, Op, OpKind};
+
+const MIB: u64 = 1 << 20;
+const US: u128 = 1_000_000;
+
+/// Links of 50 GB/s and 5 us, reductions at 400 GB/s, everything else free.
+fn classical(ranks: u32) -> Fabric {
+    let link = Link {
+        alpha_ps: 5_000_000,
+        rate: Rate::bytes_per_second(50_000_000_000),
+        by_core: false,
+    };
+    let speeds = Speeds {
+        reduce: Rate::bytes_per_second(400_000_000_000),
+        ..Speeds::default()
+    };
+    Fabric::uniform(ranks, speeds, link).unwrap()
+}
+
+/// Processes of one machine: cores move the bytes.
+fn shared_memory(ranks: u32, cores: u32) -> Fabric {
+    let link = Link {
+        alpha_ps: 150_000,
+        rate: Rate::bytes_per_second(8_000_000_000),
+        by_core: true,
+    };
+    let speeds = Speeds {
+        message_ps: 60_000,
+        switch_ps: 3_000_000,
+        reduce: Rate::bytes_per_second(6_000_000_000),
+        copy: Rate::bytes_per_second(8_000_000_000),
+        port: Rate::UNKNOWN,
+    };
+    let node = Node {
+        cores,
+        exit: Rate::UNKNOWN,
+    };
+    Fabric::new(&vec![0; ranks as usize], &[node], speeds, |_, _| link).unwrap()
+}
+
+fn time(algorithm: Algorithm, op: Op, bytes: u64, pieces: u64, fabric: &Fabric) -> u128 {
+    let cost = predict(algorithm, op, false, bytes, pieces, fabric).unwrap();
+    cost.total().0
+}
+
+fn request(op: Op, bytes: u64) -> Request {
+    Request {
+        op,
+        bytes,
+        element_bytes: 4,
+        slot_bytes: MIB,
+        windows: false,
+        deterministic: false,
+    }
+}
+
+#[track_caller]
+fn assert_near(got: u128, wanted: u128) {
+    // The formulas round each part up to a picosecond.
+    assert!(got.abs_diff(wanted) <= 8, "{got} ps, not {wanted} ps");
+}
+
+#[test]
+fn the_fold_of_halving_doubling_costs_twice_the_message() {
+    // p = 12, 64 MiB, 50 GB/s, 5 us, 400 GB/s: 5388 us by the formula.
+    let got = time(
+        Algorithm::HalvingDoubling,
+        Op::AllReduce,
+        64 * MIB,
+        1,
+        &classical(12),
+    );
+    assert_eq!((got + US / 2) / US, 5388);
+}
+
+#[test]
+fn costs_equal_the_closed_formulas() {
+    let p = 8u128;
+    let fabric = classical(8);
+    let bytes = 8 * MIB;
+    let alpha = 5 * US;
+    let beta = |bytes: u128| bytes * 20; // ps at 50 GB/s
+    let gamma = |bytes: u128| bytes * 5 / 2; // ps at 400 GB/s
+    let s = u128::from(bytes);
+    let rest = s / p * (p - 1);
+    let all_reduce = |algorithm| time(algorithm, Op::AllReduce, bytes, 1, &fabric);
+    assert_near(
+        all_reduce(Algorithm::MeshOneShot),
+        alpha + beta(s) + gamma((p - 1) * s),
+    );
+    assert_near(
+        all_reduce(Algorithm::MeshTwoShot),
+        2 * alpha + 2 * beta(s / p) + gamma(rest),
+    );
+    assert_near(
+        all_reduce(Algorithm::Ring),
+        2 * (p - 1) * alpha + 2 * beta(rest) + gamma(rest),
+    );
+    assert_near(
+        all_reduce(Algorithm::HalvingDoubling),
+        6 * alpha + 2 * beta(rest) + gamma(rest),
+    );
+    assert_near(
+        all_reduce(Algorithm::RecursiveDoubling),
+        3 * (alpha + beta(s) + gamma(s)),
+    );
+    assert_near(
+        time(Algorithm::Ring, Op::AllGather, bytes, 1, &fabric),
+        (p - 1) * alpha + beta(rest),
+    );
+    assert_near(
+        time(Algorithm::MeshOneShot, Op::AllGather, bytes, 1, &fabric),
+        alpha + beta(s / p),
+    );
+    // Broadcasts: the formula, and the acknowledgement's way back.
+    let broadcast = Op::Broadcast { root: 3 };
+    assert_near(
+        time(Algorithm::HalvingDoubling, broadcast, bytes, 1, &fabric),
+        3 * (alpha + beta(s)) + 3 * alpha,
+    );
+    let k = 16;
+    assert_near(
+        time(Algorithm::Ring, broadcast, bytes, k, &fabric),
+        (p - 2 + u128::from(k)) * (alpha + beta(s / u128::from(k))) + (p - 1) * alpha,
+    );
+    assert_near(
+        time(Algorithm::Dissemination, Op::Barrier, 0, 1, &fabric),
+        3 * alpha,
+    );
+    assert_near(
+        time(Algorithm::MeshOneShot, Op::Barrier, 0, 1, &fabric),
+        alpha,
+    );
+}
+
+#[test]
+fn a_port_makes_a_mesh_send_one_after_the_other() {
+    let link = Link {
+        alpha_ps: 0,
+        rate: Rate::bytes_per_second(1_000_000_000),
+        by_core: false,
+    };
+    let speeds = Speeds {
+        port: link.rate,
+        ..Speeds::default()
+    };
+    let fabric = Fabric::uniform(5, speeds, link).unwrap();
+    let got = time(Algorithm::MeshOneShot, Op::AllGather, 5000, 1, &fabric);
+    assert_eq!(got, 4 * US);
+}
+
+#[test]
+fn a_narrow_way_out_of_the_node_favours_the_ring() {
+    let local = Link {
+        alpha_ps: 1_000_000,
+        rate: Rate::bytes_per_second(400_000_000_000),
+        by_core: false,
+    };
+    let remote = Link {
+        alpha_ps: 5_000_000,
+        rate: Rate::bytes_per_second(50_000_000_000),
+        by_core: false,
+    };
+    let node = Node {
+        cores: 0,
+        exit: remote.rate,
+    };
+    let node_of: Vec<u32> = (0..16).map(|rank| rank / 8).collect();
+    let link = |a: u32, b: u32| if a / 8 == b / 8 { local } else { remote };
+    let fabric = Fabric::new(&node_of, &[node, node], Speeds::default(), link).unwrap();
+    let got = select(
+        &request(Op::AllReduce, 256 * MIB),
+        &fabric,
+        &Overrides::NONE,
+    )
+    .unwrap();
+    assert_eq!(got.winner().algorithm, Algorithm::Ring, "{got}");
+}
+
+#[test]
+fn small_messages_take_one_shot_and_large_ones_two() {
+    let fabric = shared_memory(4, 4);
+    let choose = |bytes| {
+        let got = select(&request(Op::AllReduce, bytes), &fabric, &Overrides::NONE).unwrap();
+        got.winner().algorithm
+    };
+    assert_eq!(choose(8), Algorithm::MeshOneShot);
+    assert_eq!(choose(64 * MIB), Algorithm::MeshTwoShot);
+}
+
+#[test]
+fn ranks_that_share_cores_are_slower() {
+    let (roomy, crowded) = (shared_memory(8, 8), shared_memory(8, 2));
+    let at = |fabric| time(Algorithm::MeshTwoShot, Op::AllReduce, 64 * MIB, 64, fabric);
+    let (fast, slow) = (at(&roomy), at(&crowded));
+    assert!(slow >= 4 * fast && slow < 5 * fast, "{slow} against {fast}");
+    // Two switches for one message and two: the latency counts for more than before.
+    let small = |fabric| time(Algorithm::MeshOneShot, Op::Barrier, 0, 1, fabric);
+    assert_eq!(small(&crowded) - 4 * small(&roomy), 3 * US);
+}
+
+#[test]
+fn windows_win_where_they_are_and_are_refused_where_not() {
+    let fabric = shared_memory(4, 4);
+    let mut ask = request(Op::AllGather, 64 * MIB);
+    let without = select(&ask, &fabric, &Overrides::NONE).unwrap();
+    assert!(!without.winner().windowed);
+    assert!(without.to_string().contains("not windows of every peer"));
+    ask.windows = true;
+    let with = select(&ask, &fabric, &Overrides::NONE).unwrap();
+    assert!(with.winner().windowed, "{with}");
+    assert!(with.winner().predicted() < without.winner().predicted());
+}
+
+#[test]
+fn deterministic_mode_takes_folds_in_rank_order_only() {
+    for ranks in 1..40 {
+        for bytes in [0, 8, 4096, 64 * MIB] {
+            let ask = Request {
+                deterministic: true,
+                ..request(Op::AllReduce, bytes)
+            };
+            let got = select(&ask, &classical(ranks), &Overrides::NONE).unwrap();
+            assert!(
+                got.winner().algorithm.folds_in_rank_order(Op::AllReduce),
+                "{got}"
+            );
+        }
+    }
+}
+
+fn force(algorithm: Algorithm, windowed: Option<bool>) -> Overrides {
+    Overrides {
+        rules: vec![Override {
+            op: Some(OpKind::AllReduce),
+            bytes: 0..=MIB,
+            algorithm,
+            windowed,
+        }],
+    }
+}
+
+#[test]
+fn an_override_wins_within_its_bounds() {
+    let fabric = classical(4);
+    let rules = force(Algorithm::Ring, None);
+    let choose = |op, bytes| select(&request(op, bytes), &fabric, &rules).unwrap();
+    let forced = choose(Op::AllReduce, 8);
+    assert!(forced.forced && forced.winner().algorithm == Algorithm::Ring);
+    assert!(forced.to_string().contains("an override forces it"));
+    assert!(!choose(Op::AllReduce, MIB + 1).forced);
+    assert!(!choose(Op::AllGather, 8).forced);
+}
+
+#[test]
+fn an_override_that_cannot_run_is_an_error_that_says_why() {
+    let fabric = classical(4);
+    let fail = |rules: &Overrides, ask: Request| -> SelectError {
+        select(&ask, &fabric, rules).unwrap_err()
+    };
+    let ask = request(Op::AllReduce, 8);
+    let error = fail(&force(Algorithm::Dissemination, None), ask);
+    assert!(
+        error.to_string().contains("doesn't have this operation"),
+        "{error}"
+    );
+    let error = fail(&force(Algorithm::Ring, Some(true)), ask);
+    assert!(
+        error.to_string().contains("no plan over windows"),
+        "{error}"
+    );
+    let error = fail(&force(Algorithm::MeshTwoShot, Some(true)), ask);
+    assert!(
+        error.to_string().contains("not windows of every peer"),
+        "{error}"
+    );
+    let strict = Request {
+        deterministic: true,
+        ..ask
+    };
+    let error = fail(&force(Algorithm::Ring, None), strict);
+    assert!(matches!(
+        error,
+        SelectError::Forced {
+            algorithm: Algorithm::Ring,
+            ..
+        }
+    ));
+    assert!(
+        error.to_string().contains("left fold in rank order"),
+        "{error}"
+    );
+}
+
+#[test]
+fn slots_too_small_for_a_plan_exclude_it() {
+    let ask = Request {
+        slot_bytes: 16,
+        element_bytes: 8,
+        ..request(Op::AllReduce, MIB)
+    };
+    let got = select(&ask, &classical(64), &Overrides::NONE).unwrap();
+    let why_not = |algorithm| {
+        let of = |c: &&unisono_plan::select::Candidate| c.algorithm == algorithm && !c.windowed;
+        got.candidates
+            .iter()
+            .find(of)
+            .and_then(|c| c.why_not.clone())
+    };
+    let why = why_not(Algorithm::HalvingDoubling).unwrap();
+    assert!(why.contains("a slot of 16 bytes can't hold"), "{why}");
+    assert_eq!(why_not(Algorithm::Ring), None);
+}
+
+#[test]
+fn a_chain_takes_more_pieces_than_it_must() {
+    let fabric = classical(16);
+    let ask = Request {
+        slot_bytes: 64 * MIB,
+        ..request(Op::Broadcast { root: 0 }, 64 * MIB)
+    };
+    let got = select(&ask, &fabric, &Overrides::NONE).unwrap();
+    let chain = got
+        .candidates
+        .iter()
+        .find(|c| c.algorithm == Algorithm::Ring);
+    let chain = chain.unwrap();
+    // sqrt((s - 1) S / (alpha B)) is 61 pieces; powers of two are tried.
+    assert_eq!(chain.pieces, 64, "{got}");
+    assert_eq!(chain.put_bytes, MIB);
+}
+
+#[test]
+fn every_operation_has_a_plan_at_every_size() {
+    let ops = [
+        Op::AllReduce,
+        Op::ReduceScatter,
+        Op::AllGather,
+        Op::Broadcast { root: 0 },
+        Op::Barrier,
+        Op::Send { to: 0 },
+        Op::Recv { from: 0 },
+    ];
+    for ranks in 1..20 {
+        for op in ops {
+            for bytes in [0, 1, 8, 4096, MIB, 1 << 40] {
+                let got: Selection =
+                    select(&request(op, bytes), &classical(ranks), &Overrides::NONE).unwrap();
+                assert!(got.winner().pieces >= 1);
+                assert!(got.winner().put_bytes <= MIB);
+                let again = select(&request(op, bytes), &classical(ranks), &Overrides::NONE);
+                assert_eq!(again.unwrap(), got);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_selection_explains_itself() {
+    let fabric = shared_memory(4, 4);
+    let got = select(&request(Op::AllReduce, MIB), &fabric, &Overrides::NONE).unwrap();
+    let text = got.to_string();
+    assert!(
+        text.starts_with("all_reduce of 1048576 bytes on 4 ranks\n"),
+        "{text}"
+    );
+    assert!(text.contains("\n* mesh_two_shot "), "{text}");
+    assert!(text.contains("the lowest predicted time"), "{text}");
+    let tie = select(&request(Op::AllReduce, 0), &classical(1), &Overrides::NONE).unwrap();
+    assert!(tie.reason().contains("first in the fixed order"), "{tie}");
+}
+
+#[test]
+fn bus_factors_are_those_of_nccl_tests() {
+    let of = |op| {
+        let factor = bus_factor(op, 8);
+        (factor.numerator, factor.denominator)
+    };
+    assert_eq!(of(Op::AllReduce), (14, 8));
+    assert_eq!(of(Op::AllGather), (7, 8));
+    assert_eq!(of(Op::ReduceScatter), (7, 8));
+    assert_eq!(of(Op::Broadcast { root: 1 }), (1, 1));
+    assert_eq!(of(Op::Send { to: 1 }), (1, 1));
+}
+
+#[test]
+fn impossible_fabrics_are_refused() {
+    let link = Link {
+        alpha_ps: 1,
+        rate: Rate::UNKNOWN,
+        by_core: false,
+    };
+    let empty = Fabric::new(&[], &[], Speeds::default(), |_, _| link);
+    assert_eq!(empty, Err(FabricError::Empty));
+    let astray = Fabric::new(&[0, 3], &[], Speeds::default(), |_, _| link);
+    assert!(matches!(
+        astray,
+        Err(FabricError::NoSuchNode { rank: 0, .. })
+    ));
+}
+
+#[test]
+fn names_are_read_back() {
+    for algorithm in Algorithm::ALL {
+        assert_eq!(algorithm.name().parse(), Ok(algorithm));
+        assert_eq!(algorithm.name().replace('_', "-").parse(), Ok(algorithm));
+    }
+    for kind in OpKind::ALL {
+        assert_eq!(kind.name().parse(), Ok(kind));
+    }
+    let error = "mash".parse::<Algorithm>().unwrap_err().to_string();
+    assert!(error.contains("mesh_one_shot"), "{error}");
+    assert!("all_redcue".parse::<OpKind>().is_err());
+}
+
+#[test]
+fn times_are_shown_in_microseconds() {
+    assert_eq!(Picoseconds(1_234_567).to_string(), "1.23 us");
+    assert_eq!(Picoseconds(5_388_000_000_000).to_string(), "5388000 us");
+}
