@@ -1,0 +1,112 @@
+//! The fixtures of other minors are what they say: hosts' tests load them.
+#![allow(unsafe_code, reason = "the tests stand where a host stands")]
+
+mod loaded;
+
+use std::collections::BTreeMap;
+use std::ffi::CStr;
+
+use loaded::{instance, load};
+use unisono_abi::{self as abi, layout, status};
+use unisono_abi_tests::fixture;
+
+/// (struct, field) -> (offset, size), as the plugin says.
+fn table(plugin: &abi::Plugin) -> BTreeMap<(String, String), (u32, u32)> {
+    (0..plugin.layout_count as usize)
+        .map(|i| {
+            // SAFETY: the table has as many entries as it says, names end with NUL.
+            let entry = unsafe { &*plugin.layout.add(i) };
+            // SAFETY: as above.
+            let text = |p| {
+                unsafe { CStr::from_ptr(p) }
+                    .to_str()
+                    .expect("ASCII")
+                    .to_owned()
+            };
+            (
+                (text(entry.struct_name), text(entry.field)),
+                (entry.offset, entry.size),
+            )
+        })
+        .collect()
+}
+
+/// The fields that only one side knows, if all others agree: (only ours, only theirs).
+fn differences(plugin: &abi::Plugin) -> (Vec<String>, Vec<String>) {
+    let theirs = table(plugin);
+    let ours: BTreeMap<_, _> = layout::ALL
+        .iter()
+        .copied()
+        .flatten()
+        .map(|f| {
+            (
+                (f.struct_name.to_owned(), f.field.to_owned()),
+                (f.offset, f.size),
+            )
+        })
+        .collect();
+    for (field, place) in &ours {
+        if let Some(found) = theirs.get(field) {
+            assert_eq!(found, place, "{field:?}");
+        }
+    }
+    let only = |a: &BTreeMap<(String, String), _>, b: &BTreeMap<(String, String), _>| {
+        a.keys()
+            .filter(|k| !b.contains_key(k))
+            .map(|(s, f)| format!("{s}.{f}"))
+            .collect()
+    };
+    (only(&ours, &theirs), only(&theirs, &ours))
+}
+
+/// The links that it reports, read with a stride of the plugin's own.
+fn latencies(plugin: &abi::Plugin, stride: usize) -> Vec<u64> {
+    let instance = instance(plugin, &[]);
+    let mut bytes = vec![0u64; stride / 8 * 2];
+    let mut count = 0;
+    // SAFETY: room for two entries as large as the plugin makes them.
+    unsafe {
+        let out = bytes.as_mut_ptr().cast::<abi::LinkInfo>();
+        let report = (*plugin.link).report.expect("it reports");
+        let status = report(instance, out, 2, &raw mut count, loaded::no_error());
+        assert_eq!((status, count), (status::OK, 2));
+        (0..2)
+            .map(|i| (&raw const (*out.byte_add(i * stride)).latency_ns).read())
+            .collect()
+    }
+}
+
+#[test]
+fn the_first_minor_knows_less() {
+    let plugin = load(&fixture("minor_1_0"));
+    assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 0));
+    let (ours, theirs) = differences(plugin);
+    let since_1_1 = |f: &String| {
+        f.starts_with("unisono_link_statistics.")
+            || [
+                "unisono_link_table.statistics",
+                "unisono_link_info.rail",
+                "unisono_link_info.reserved",
+            ]
+            .contains(&f.as_str())
+    };
+    assert!(ours.iter().all(since_1_1) && ours.len() == 10, "{ours:?}");
+    assert!(theirs.is_empty(), "{theirs:?}");
+    // SAFETY: static data, at least a struct_size.
+    let size = unsafe { (*plugin.link).struct_size } as usize;
+    assert_eq!(size + 8, size_of::<abi::LinkTable>());
+    assert_eq!(latencies(plugin, 80), [100, 200]);
+}
+
+#[test]
+fn a_newer_minor_knows_more() {
+    let plugin = load(&fixture("minor_1_2"));
+    assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 2));
+    let (ours, theirs) = differences(plugin);
+    assert!(ours.is_empty(), "{ours:?}");
+    assert_eq!(theirs.len(), 5, "{theirs:?}");
+    // SAFETY: static data, at least a struct_size.
+    let size = unsafe { (*plugin.link).struct_size } as usize;
+    assert_eq!(size, size_of::<abi::LinkTable>() + 8);
+    assert_eq!(latencies(plugin, 104), [100, 200]);
+}
