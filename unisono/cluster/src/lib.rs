@@ -27,8 +27,9 @@
 //!
 //! # How it works
 //! The `serde-saphyr` parser gives the file as a tree with a place for each value. The shape of each
-//! layer (keys, types, units) is checked against the JSON Schema that the types derive, so that what
-//! an editor shows and what is accepted cannot differ. The `config` crate merges the layers and keeps
+//! layer (keys, types, units) is checked against the JSON Schema that the types derive, so that an
+//! editor and a load agree; only a key without a value, which counts as not given, is refused by the
+//! schema in some places. The `config` crate merges the layers and keeps
 //! an origin with each value; origins lead back to places. The merged values become a [`Cluster`],
 //! whose meaning is checked last. What fails a check is left out of the next, so that one load finds
 //! as many problems as it can.

@@ -121,7 +121,10 @@ fn read(file: &find::Found, text: &mut SourceText, found: &mut Findings) -> Opti
                 "the cluster file {} cannot be read: {why}",
                 file.path.display()
             );
-            let help = "check the path and its permissions, or unset UNISONO_CLUSTER_FILE";
+            let help = match &file.named_by {
+                Some(Source::Env { variable }) => format!("check the path, or unset {variable}"),
+                _ => "check the path and its permissions".to_owned(),
+            };
             found.problem(
                 ProblemKind::Unreadable,
                 "",

@@ -2,6 +2,7 @@
 
 mod render;
 
+use std::collections::HashSet;
 use std::fmt;
 
 pub(crate) use render::SourceText;
@@ -17,7 +18,8 @@ use crate::source::Source;
 pub struct Problem {
     /// What kind of problem it is.
     pub kind: ProblemKind,
-    /// The key, such as `links[2].bandwidth`; empty for the whole.
+    /// The key, such as `links[2].bandwidth`; empty for the whole. Where items of a list could not
+    /// be read, problems found later count without them; `source` is always exact.
     pub path: String,
     /// Where it was given.
     pub source: Source,
@@ -91,6 +93,11 @@ impl Place {
 pub(crate) struct Findings {
     pub problems: Vec<(Problem, u32)>,
     pub warnings: Vec<(Warning, u32)>,
+    /// Maps and lists that something was taken out of, because it was wrong: what they lack now says
+    /// nothing.
+    pub maimed: HashSet<Source>,
+    /// Whether something was taken out of the outermost map of a layer.
+    pub root_maimed: bool,
 }
 
 impl Findings {

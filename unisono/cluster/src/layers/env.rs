@@ -1,5 +1,7 @@
 //! Values from the environment.
 
+mod unknown;
+
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -9,14 +11,14 @@ use serde_json::Value;
 use crate::problem::{Findings, Place, ProblemKind};
 use crate::schema;
 use crate::source::Source;
-use crate::suggest;
 use crate::tree::{Kind, Node, Path};
 use crate::yaml;
+use unknown::unknown;
 
 const PREFIX: &str = "UNISONO_";
 
-/// Short names of variables, the keys they set, and what separates the items of a list. Besides
-/// these, every key has a name made of its path: `UNISONO_TIMEOUTS__OP` is `timeouts.op`.
+/// Short names of variables, and the keys that they set. Besides these, every key has a name made of
+/// its path: `UNISONO_TIMEOUTS__OP` is `timeouts.op`.
 pub const VARIABLES: &[(&str, &str)] = &[
     ("UNISONO_SECRET_FILE", "security.secret_file"),
     ("UNISONO_PLUGIN_PATH", "plugin_path"),
@@ -156,66 +158,6 @@ fn target(variable: &str, place: &Place, found: &mut Findings) -> Option<Target>
         schema,
     })
 }
-
-/// A variable with a path is meant for this file. One without may be another part's, such as
-/// `UNISONO_NODE_ID`, and is only pointed at if it looks like a slip.
-fn unknown(
-    variable: &str,
-    keys: &[String],
-    depth: usize,
-    known: &[&str],
-    place: &Place,
-    found: &mut Findings,
-) {
-    let key = &keys[depth];
-    let spelled = |candidate: &str| {
-        let mut keys = keys.to_vec();
-        keys[depth] = candidate.to_owned();
-        format!("{PREFIX}{}", keys.join("__").to_ascii_uppercase())
-    };
-    if keys.len() > 1 {
-        let help = match suggest::closest(key, known.iter().copied()) {
-            Some(candidate) => format!("did you mean {}?", spelled(candidate)),
-            None if known.is_empty() => "lists are given whole, as YAML".to_owned(),
-            None => format!("known keys: {}", known.join(", ")),
-        };
-        let message = format!("{variable} names no key: there is no `{key}`");
-        found.problem(
-            ProblemKind::UnknownKey,
-            keys.join("."),
-            place,
-            message,
-            help,
-        );
-        return;
-    }
-    let names: Vec<String> = known.iter().map(|key| spelled(key)).collect();
-    let candidates = VARIABLES
-        .iter()
-        .map(|(name, _)| *name)
-        .chain(names.iter().map(String::as_str));
-    let rest = &variable[PREFIX.len()..];
-    let close = candidates
-        .filter(|name| suggest::closest(rest, [&name[PREFIX.len()..]]).is_some())
-        .min_by_key(|name| strsim::damerau_levenshtein(variable, name));
-    if let Some(candidate) = close.filter(|_| !OTHERS.contains(&variable)) {
-        found.warning(
-            key,
-            place,
-            format!("{variable} is not used"),
-            format!("did you mean {candidate}?"),
-        );
-    }
-}
-
-/// Variables of other parts of the library that are close to one of ours.
-const OTHERS: &[&str] = &[
-    "UNISONO_NODE_ID",
-    "UNISONO_CLUSTER_FILE",
-    "UNISONO_RANK",
-    "UNISONO_SIZE",
-    "UNISONO_JOB",
-];
 
 /// A text as the type that its key wants. What it cannot be is left as text: the check of the shape
 /// says so.

@@ -1,7 +1,8 @@
 //! Machines and what they hold.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::Interfaces;
 
@@ -29,18 +30,16 @@ pub struct Node {
 }
 
 /// A device or network card of a node: its name alone, or the name and how to find it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 #[schemars(transform = or_name_alone)]
 #[non_exhaustive]
 pub struct Device {
     /// What links call it, unique on its node; the interface's name for a network card.
     pub name: String,
     /// The plugin that drives it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub plugin: Option<String>,
     /// Its identity as its plugin gives it, 32 hexadecimal digits: `unisono topo` shows it. Without
     /// it, the device is found by its name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^[0-9a-fA-F]{32}$"), extend("format" = "unisono-id"))]
     pub id: Option<String>,
 }
@@ -52,6 +51,23 @@ fn or_name_alone(schema: &mut schemars::Schema) {
         "description": "a device's or network card's name, or its name and how to find it",
         "anyOf": [{ "type": "string", "minLength": 1 }, full],
     });
+}
+
+/// As it is written best: the name alone if there is no more to say.
+impl Serialize for Device {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.plugin.is_none() && self.id.is_none() {
+            return serializer.serialize_str(&self.name);
+        }
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &self.name)?;
+        for (key, value) in [("plugin", &self.plugin), ("id", &self.id)] {
+            if let Some(value) = value {
+                map.serialize_entry(key, value)?;
+            }
+        }
+        map.end()
+    }
 }
 
 impl<'de> Deserialize<'de> for Device {

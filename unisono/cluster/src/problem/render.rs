@@ -118,7 +118,7 @@ pub(super) fn write(
     write!(f, "{severity}: {message}")?;
     let number = match source {
         Source::File { line, .. } => line.to_string(),
-        _ => String::new(),
+        _ => " ".to_owned(),
     };
     let gutter = " ".repeat(number.len());
     write!(f, "\n{gutter}--> {source}")?;

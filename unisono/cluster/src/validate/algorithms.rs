@@ -8,6 +8,9 @@ pub(super) fn check(context: &mut Context<'_>) {
     let rules = &context.cluster.algorithms;
     for (index, rule) in rules.iter().enumerate() {
         let path = format!("algorithms[{index}]");
+        if !context.is_whole(&path) {
+            continue;
+        }
         if bytes(rule).0 > bytes(rule).1 {
             let message = "`min_bytes` is larger than `max_bytes`: the rule matches nothing";
             let help = "exchange them";
@@ -21,9 +24,9 @@ pub(super) fn check(context: &mut Context<'_>) {
         }
         ordered(context, rule, &path);
         for (before, earlier) in rules[..index].iter().enumerate() {
-            if bytes(earlier).0 <= bytes(earlier).1
-                && overlap(context, rule, earlier, &path, before)
-            {
+            let sound = bytes(earlier).0 <= bytes(earlier).1
+                && context.is_whole(&format!("algorithms[{before}]"));
+            if sound && overlap(context, rule, earlier, &path, before) {
                 break;
             }
         }

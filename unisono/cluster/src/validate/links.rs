@@ -44,64 +44,65 @@ pub(super) fn check(context: &mut Context<'_>) {
     shared(context);
 }
 
+/// An end must be there, as far as the file says what is there.
 fn end(context: &mut Context<'_>, end: &LinkEnd, path: &str) {
-    let cluster = context.cluster;
-    let impossible = ProblemKind::ImpossibleLink;
-    match end {
-        LinkEnd::Rank(_) => {}
-        LinkEnd::Switch(name) if cluster.switches.contains(name) => {}
-        LinkEnd::Switch(name) => {
-            let is_node = cluster.nodes.iter().any(|node| node.name == *name);
-            let switches: Vec<&str> = cluster.switches.iter().map(String::as_str).collect();
-            let help = match suggest::closest(name, switches) {
-                _ if is_node => {
-                    format!("`{name}` is a node: name one of its devices, {name}/DEVICE")
-                }
-                Some(candidate) => format!("did you mean `{candidate}`?"),
-                None => format!("add it to `switches`, or name a device: {name}/DEVICE"),
-            };
-            context.problem(
-                impossible,
-                path,
-                format!("there is no switch `{name}`"),
-                help,
-            );
-        }
-        LinkEnd::Device { node: name, device } => {
-            let Some(node) = cluster.nodes.iter().find(|node| node.name == *name) else {
-                let names: Vec<&str> = cluster
-                    .nodes
-                    .iter()
-                    .map(|node| node.name.as_str())
-                    .collect();
-                let help = match suggest::closest(name, names) {
-                    Some(candidate) => format!("did you mean `{candidate}/{device}`?"),
-                    None => format!("add a node of the name `{name}` to `nodes`"),
-                };
-                context.problem(impossible, path, format!("there is no node `{name}`"), help);
-                return;
-            };
-            // A node that lists no devices leaves it to the plugins.
-            if node.devices.is_empty() || node.devices.iter().any(|one| one.name == *device) {
-                return;
-            }
-            let names: Vec<&str> = node
-                .devices
-                .iter()
-                .map(|device| device.name.as_str())
-                .collect();
-            let help = match suggest::closest(device, names.iter().copied()) {
-                Some(candidate) => format!("did you mean `{name}/{candidate}`?"),
-                None => format!("`{name}` has: {}", names.join(", ")),
-            };
-            context.problem(
-                impossible,
-                path,
-                format!("the node `{name}` has no device `{device}`"),
-                help,
-            );
-        }
+    let wrong = match end {
+        LinkEnd::Rank(_) => None,
+        LinkEnd::Switch(name) => switch_end(context, name),
+        LinkEnd::Device { node, device } => device_end(context, node, device),
+    };
+    if let Some((message, help)) = wrong {
+        context.problem(ProblemKind::ImpossibleLink, path, message, help);
     }
+}
+
+/// What is wrong, and what to do.
+type Wrong = Option<(String, String)>;
+
+fn switch_end(context: &Context<'_>, name: &str) -> Wrong {
+    let cluster = context.cluster;
+    let known = cluster.switches.iter().any(|switch| switch == name);
+    if known || !context.is_whole("switches") {
+        return None;
+    }
+    let is_node = cluster.nodes.iter().any(|node| node.name == name);
+    let switches = cluster.switches.iter().map(String::as_str);
+    let help = match suggest::closest(name, switches) {
+        _ if is_node => format!("`{name}` is a node: name one of its devices, {name}/DEVICE"),
+        Some(candidate) => format!("did you mean `{candidate}`?"),
+        None => format!("add it to `switches`, or name a device: {name}/DEVICE"),
+    };
+    Some((format!("there is no switch `{name}`"), help))
+}
+
+fn device_end(context: &Context<'_>, name: &str, device: &str) -> Wrong {
+    let nodes = &context.cluster.nodes;
+    let Some((index, node)) = nodes.iter().enumerate().find(|(_, node)| node.name == name) else {
+        if !context.is_whole("nodes") {
+            return None;
+        }
+        let names = nodes.iter().map(|node| node.name.as_str());
+        let help = match suggest::closest(name, names) {
+            Some(candidate) => format!("did you mean `{candidate}/{device}`?"),
+            None => format!("add a node of the name `{name}` to `nodes`"),
+        };
+        return Some((format!("there is no node `{name}`"), help));
+    };
+    let names: Vec<&str> = node
+        .devices
+        .iter()
+        .map(|device| device.name.as_str())
+        .collect();
+    // A node that lists no devices leaves it to the plugins.
+    let unlisted = names.is_empty() || !context.is_whole(&format!("nodes[{index}].devices"));
+    if unlisted || names.contains(&device) {
+        return None;
+    }
+    let help = match suggest::closest(device, names.iter().copied()) {
+        Some(candidate) => format!("did you mean `{name}/{candidate}`?"),
+        None => format!("`{name}` has: {}", names.join(", ")),
+    };
+    Some((format!("the node `{name}` has no device `{device}`"), help))
 }
 
 fn figures(context: &mut Context<'_>, link: &Link, path: &str) {
@@ -136,6 +137,9 @@ fn figures(context: &mut Context<'_>, link: &Link, path: &str) {
 fn action(context: &mut Context<'_>, link: &Link, path: &str) {
     if let Some(plugin) = &link.plugin {
         known_plugin(context, plugin, &format!("{path}.plugin"));
+    }
+    if !context.is_whole(path) {
+        return;
     }
     let figures = [
         ("plugin", link.plugin.is_some()),

@@ -28,6 +28,15 @@ impl Context<'_> {
             .warning(path, &self.places.at(path), message, help);
     }
 
+    /// Whether nothing was taken out of this map or list because it was wrong. What one that is not
+    /// whole lacks was told already.
+    pub fn is_whole(&self, path: &str) -> bool {
+        match self.places.exact(path) {
+            Some(place) => !self.found.maimed.contains(&place.source),
+            None => !self.found.root_maimed,
+        }
+    }
+
     /// Where this was given, for messages about another place.
     pub fn place(&self, path: &str) -> String {
         self.places.at(path).source.to_string()

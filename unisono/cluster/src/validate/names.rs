@@ -147,7 +147,7 @@ pub(super) fn known_plugin(context: &mut Context<'_>, name: &str, path: &str) {
         .iter()
         .map(|plugin| plugin.name.as_str())
         .collect();
-    if !listed.is_empty() && !listed.contains(&name) {
+    if !listed.is_empty() && !listed.contains(&name) && context.is_whole("plugins") {
         let help = match suggest::closest(name, listed.iter().copied()) {
             Some(candidate) => format!("did you mean `{candidate}`?"),
             None => format!("add it to `plugins`, which has: {}", listed.join(", ")),

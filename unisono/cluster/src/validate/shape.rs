@@ -3,9 +3,14 @@
 //! All problems of a layer are found in one walk. What is wrong is taken out, so that the rest can
 //! be looked at further.
 
+mod scalar;
+mod wrong_type;
+
 use serde_json::Value;
 
-use super::format;
+use scalar::scalar;
+use wrong_type::wrong_type;
+
 use crate::problem::{Findings, Place, ProblemKind};
 use crate::schema;
 use crate::suggest;
@@ -34,7 +39,7 @@ fn value(node: Node, schema: &'static Value, path: &Path, found: &mut Findings) 
     let place = node.place;
     let kind = match node.kind {
         Kind::Map(entries) => Kind::Map(map(entries, schema, &place, path, found)?),
-        Kind::List(items) => Kind::List(list(items, schema, path, found)),
+        Kind::List(items) => Kind::List(list(items, schema, &place, path, found)),
         kind => scalar(kind, schema, &place, path, found)?,
     };
     Some(Node { kind, place })
@@ -50,77 +55,6 @@ fn types_of(kind: &Kind) -> &'static [&'static str] {
         Kind::Text(_) => &["string"],
         Kind::List(_) => &["array"],
         Kind::Map(_) => &["object"],
-    }
-}
-
-fn wrong_type(node: &Node, alternatives: &[&'static Value], path: &Path, found: &mut Findings) {
-    let wanted: Vec<&str> = alternatives.iter().map(|schema| wanted(schema)).collect();
-    let text_wanted = alternatives
-        .iter()
-        .any(|schema| schema::allows(schema, "string"));
-    let quantity = alternatives.iter().any(|schema| {
-        ["unisono-rate", "unisono-time"]
-            .iter()
-            .any(|format| schema["format"] == *format)
-    });
-    let number = matches!(node.kind, Kind::Int(_) | Kind::Large(_) | Kind::Float(_));
-    let (kind, help) = match &node.kind {
-        _ if quantity && number => (
-            ProblemKind::WrongUnit,
-            "write the unit after the number".to_owned(),
-        ),
-        Kind::Int(_) | Kind::Large(_) | Kind::Float(_) | Kind::Bool(_) if text_wanted => (
-            ProblemKind::WrongType,
-            "put it in quotes if it is meant as text".to_owned(),
-        ),
-        Kind::Text(_)
-            if alternatives
-                .iter()
-                .any(|schema| schema::allows(schema, "array")) =>
-        {
-            (
-                ProblemKind::WrongType,
-                "write it as a list: [a, b]".to_owned(),
-            )
-        }
-        _ => (
-            ProblemKind::WrongType,
-            format!("give {}", wanted.join(" or ")),
-        ),
-    };
-    let name = if path.as_str().is_empty() {
-        "a cluster file".to_owned()
-    } else {
-        format!("`{path}`")
-    };
-    let message = if quantity && number {
-        format!("{name} has no unit: it wants {}", wanted.join(" or "))
-    } else {
-        format!(
-            "{name} is {}, and wants {}",
-            node.kind.describe(),
-            wanted.join(" or ")
-        )
-    };
-    found.problem(kind, path, &node.place, message, help);
-}
-
-fn wanted(schema: &'static Value) -> &'static str {
-    let is_ours = schema["format"]
-        .as_str()
-        .is_some_and(|format| format.starts_with("unisono-"));
-    match schema["description"].as_str() {
-        Some(description) if is_ours && schema["format"] != "unisono-id" => description,
-        _ if schema::choices(schema).is_some() => "one of its names",
-        _ => match schema["type"].as_str() {
-            Some("object") => "keys with values",
-            Some("array") => "a list",
-            Some("integer") => "a whole number",
-            Some("number") => "a number",
-            Some("boolean") => "true or false",
-            Some("string") => "text",
-            _ => "text, a number, or true or false",
-        },
     }
 }
 
@@ -158,13 +92,15 @@ fn map(
     for entry in entries {
         let Some(schema) = schema::property(schema, &entry.key) else {
             unknown_key(&entry, schema, path, found);
+            maim(place, path, found);
             continue;
         };
         if matches!(entry.value.kind, Kind::Null) {
             continue;
         }
-        if let Some(value) = value(entry.value, schema, &path.key(&entry.key), found) {
-            kept.push(Entry { value, ..entry });
+        match value(entry.value, schema, &path.key(&entry.key), found) {
+            Some(value) => kept.push(Entry { value, ..entry }),
+            None => maim(place, path, found),
         }
     }
     // A map without what it needs is taken out whole; its problem was told above.
@@ -172,6 +108,12 @@ fn map(
         .iter()
         .all(|key| kept.iter().any(|entry| entry.key == **key));
     complete.then_some(kept)
+}
+
+/// Notes that something is missing here now.
+fn maim(place: &Place, path: &Path, found: &mut Findings) {
+    found.maimed.insert(place.source.clone());
+    found.root_maimed |= path.as_str().is_empty();
 }
 
 fn unknown_key(entry: &Entry, schema: &'static Value, path: &Path, found: &mut Findings) {
@@ -189,92 +131,21 @@ fn unknown_key(entry: &Entry, schema: &'static Value, path: &Path, found: &mut F
     );
 }
 
-fn list(items: Vec<Node>, schema: &'static Value, path: &Path, found: &mut Findings) -> Vec<Node> {
-    let each = &schema["items"];
-    items
-        .into_iter()
-        .enumerate()
-        .filter_map(|(index, item)| value(item, each, &path.index(index), found))
-        .collect()
-}
-
-fn scalar(
-    kind: Kind,
+fn list(
+    items: Vec<Node>,
     schema: &'static Value,
     place: &Place,
     path: &Path,
     found: &mut Findings,
-) -> Option<Kind> {
-    let number = match kind {
-        Kind::Int(value) => Some(i128::from(value)),
-        Kind::Large(value) => Some(i128::from(value)),
-        _ => None,
-    };
-    if let Some(number) = number {
-        let least = schema["minimum"]
-            .as_i64()
-            .map_or(i128::from(i64::MIN), i128::from);
-        let most = schema["maximum"]
-            .as_i64()
-            .map_or(greatest(schema), i128::from);
-        if number < least || number > most {
-            let message = format!("`{path}` is {number}: out of range");
-            found.problem(
-                ProblemKind::OutOfRange,
-                path,
-                place,
-                message,
-                format!("give {least} to {most}"),
-            );
-            return None;
-        }
+) -> Vec<Node> {
+    let (each, count) = (&schema["items"], items.len());
+    let kept: Vec<Node> = items
+        .into_iter()
+        .enumerate()
+        .filter_map(|(index, item)| value(item, each, &path.index(index), found))
+        .collect();
+    if kept.len() < count {
+        maim(place, path, found);
     }
-    let text = match &kind {
-        Kind::Text(text) => text.clone(),
-        Kind::Int(value) => value.to_string(),
-        Kind::Large(value) => value.to_string(),
-        _ => return Some(kind),
-    };
-    if let Some(format) = schema["format"].as_str()
-        && let Err(wrong) = format::check(format, &text)
-    {
-        found.problem(
-            wrong.kind,
-            path,
-            place,
-            format!("`{path}`: {}", wrong.message),
-            wrong.help,
-        );
-        return None;
-    }
-    if let Some(names) = schema::choices(schema)
-        && !names.contains(&text.as_str())
-    {
-        let message = format!("`{path}` cannot be `{}`", text.escape_debug());
-        let help = suggest::help(&text, &names, "choose one of");
-        found.problem(ProblemKind::UnknownValue, path, place, message, help);
-        return None;
-    }
-    let least = schema["minLength"].as_u64().unwrap_or(0);
-    if (text.chars().count() as u64) < least {
-        let message = format!("`{path}` is too short");
-        found.problem(
-            ProblemKind::OutOfRange,
-            path,
-            place,
-            message,
-            format!("give at least {least} characters"),
-        );
-        return None;
-    }
-    Some(kind)
-}
-
-/// The largest number that the type behind the schema holds.
-fn greatest(schema: &Value) -> i128 {
-    match schema["format"].as_str() {
-        Some("uint32") => i128::from(u32::MAX),
-        Some("unisono-bytes") => i128::from(u64::MAX),
-        _ => i128::from(i64::MAX),
-    }
+    kept
 }
