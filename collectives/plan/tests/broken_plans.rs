@@ -1,0 +1,519 @@
+//! Right programs with one thing broken, each rejected for that reason, at that place.
+
+use unisono_plan::Algorithm;
+use unisono_plan::ir::{Action, Blocks, Buffer, Op, Place, Program, Step, Value};
+use unisono_plan::verify::{Fault, Settings, VerifyError, Waits, programs, verify};
+
+const PLAIN: Settings = Settings {
+    slots: 2,
+    pieces: 3,
+    in_place: false,
+};
+const IN_PLACE: Settings = Settings {
+    in_place: true,
+    ..PLAIN
+};
+const BLOCK_0: Blocks = Blocks::one(0);
+
+fn plan(algorithm: Algorithm, op: Op, ranks: u32) -> Vec<Program> {
+    sound(programs(algorithm, op, ranks, false).unwrap())
+}
+
+fn windowed(algorithm: Algorithm, op: Op, ranks: u32) -> Vec<Program> {
+    sound(programs(algorithm, op, ranks, true).unwrap())
+}
+
+/// What is broken below was whole before.
+fn sound(plan: Vec<Program>) -> Vec<Program> {
+    for settings in [PLAIN, IN_PLACE] {
+        verify(&plan, settings).unwrap();
+    }
+    plan
+}
+
+fn reject(plan: &[Program], settings: Settings) -> VerifyError {
+    let error = verify(plan, settings).expect_err("a broken plan was accepted");
+    assert!(error.to_string().starts_with("rank "), "{error}");
+    error
+}
+
+/// The index of the `nth` step that matches.
+fn find(program: &Program, nth: usize, matches: impl Fn(Action) -> bool) -> usize {
+    let steps = program.steps.iter().enumerate();
+    let mut found = steps.filter(|(_, step)| matches(step.action));
+    found.nth(nth).expect("no such step").0
+}
+
+fn is_reduce(action: Action) -> bool {
+    matches!(action, Action::Reduce { .. })
+}
+
+fn is_put(action: Action) -> bool {
+    matches!(action, Action::Put { .. })
+}
+
+fn is_wait(action: Action) -> bool {
+    matches!(action, Action::Wait { .. })
+}
+
+fn is_release(action: Action) -> bool {
+    matches!(action, Action::Release { .. })
+}
+
+fn local(buffer: Buffer) -> Place {
+    Place::Local {
+        buffer,
+        blocks: BLOCK_0,
+    }
+}
+
+fn at(skew: u16, action: Action) -> Step {
+    Step { action, skew }
+}
+
+#[test]
+fn a_dropped_contribution() {
+    let mut plan = plan(Algorithm::MeshOneShot, Op::ReduceScatter, 4);
+    // The last sum of rank 2 becomes a copy of the sum so far.
+    let step = find(&plan[2], 2, is_reduce);
+    let Action::Reduce { dst, a, .. } = plan[2].steps[step].action else {
+        unreachable!()
+    };
+    plan[2].steps[step].action = Action::Copy { dst, src: a };
+    let error = reject(&plan, PLAIN);
+    assert_eq!((error.rank, error.piece), (2, Some(0)));
+    let missing = vec![3];
+    assert_eq!(error.fault, Fault::Missing { block: 2, missing });
+}
+
+#[test]
+fn a_contribution_counted_twice() {
+    let mut plan = plan(Algorithm::MeshOneShot, Op::AllReduce, 3);
+    let step = find(&plan[1], 1, is_reduce);
+    let Action::Reduce { b, .. } = &mut plan[1].steps[step].action else {
+        unreachable!()
+    };
+    *b = local(Buffer::In);
+    let error = reject(&plan, PLAIN);
+    assert_eq!((error.rank, error.step), (1, Some(step)));
+    let (block, contributor) = (0, 1);
+    assert_eq!(error.fault, Fault::Twice { block, contributor });
+}
+
+#[test]
+fn another_order_on_one_rank() {
+    let mut plan = plan(Algorithm::MeshOneShot, Op::AllReduce, 2);
+    let step = find(&plan[1], 0, is_reduce);
+    let Action::Reduce { a, b, .. } = &mut plan[1].steps[step].action else {
+        unreachable!()
+    };
+    std::mem::swap(a, b);
+    let error = reject(&plan, PLAIN);
+    assert_eq!(error.rank, 1);
+    let Fault::Differs { mine, theirs, .. } = error.fault else {
+        panic!("{error}")
+    };
+    assert_eq!(mine, "(x1[0].0 + x0[0].0)");
+    assert_eq!(theirs, "(x0[0].0 + x1[0].0)");
+}
+
+#[test]
+fn a_missing_release() {
+    let mut plan = plan(Algorithm::MeshOneShot, Op::AllGather, 3);
+    let step = find(&plan[0], 0, is_release);
+    plan[0].steps.remove(step);
+    let one = Settings { pieces: 1, ..PLAIN };
+    assert_eq!(reject(&plan, one).fault, Fault::Unreleased { from: 2 });
+    assert_eq!(reject(&plan, PLAIN).fault, Fault::StillHeld { from: 2 });
+}
+
+#[test]
+fn an_extra_put() {
+    let mut plan = plan(Algorithm::MeshOneShot, Op::AllGather, 3);
+    let signal = Action::Put {
+        to: 2,
+        value: Value::Empty,
+    };
+    plan[0].steps.push(at(1, signal));
+    let one = Settings { pieces: 1, ..PLAIN };
+    let error = reject(&plan, one);
+    assert_eq!(error.rank, 0);
+    assert_eq!(error.fault, Fault::Unconsumed { to: 2, puts: 1 });
+    // With more pieces the receiver takes it for the data that it waits for.
+    assert!(matches!(
+        reject(&plan, PLAIN).fault,
+        Fault::Contents { from: 0, .. }
+    ));
+}
+
+#[test]
+fn waits_that_cross() {
+    let mut plan = plan(Algorithm::RecursiveDoubling, Op::AllReduce, 2);
+    for program in &mut plan {
+        let (put, wait) = (find(program, 0, is_put), find(program, 0, is_wait));
+        program.steps.swap(put, wait);
+    }
+    let error = reject(&plan, PLAIN);
+    let Fault::Deadlock { blocked } = &error.fault else {
+        panic!("{error}")
+    };
+    let waits: Vec<Waits> = blocked.iter().map(|blocked| blocked.waits).collect();
+    assert_eq!(waits, [Waits::PutFrom(1), Waits::PutFrom(0)]);
+    assert!(
+        error
+            .to_string()
+            .contains("rank 1 at step 0, piece 0 waits for a put from rank 0")
+    );
+}
+
+#[test]
+fn more_puts_ahead_than_slots() {
+    let mut plan = plan(Algorithm::MeshOneShot, Op::AllReduce, 2);
+    for program in &mut plan {
+        program.max_skew = 3;
+        for step in &mut program.steps {
+            step.skew *= 3;
+        }
+    }
+    let deep = Settings { pieces: 5, ..PLAIN };
+    let error = reject(&plan, deep);
+    let Fault::Deadlock { blocked } = &error.fault else {
+        panic!("{error}")
+    };
+    assert_eq!(blocked[0].waits, Waits::SlotTo(1));
+    let enough = Settings { slots: 4, ..deep };
+    verify(&plan, enough).unwrap();
+}
+
+#[test]
+fn a_read_after_the_release() {
+    let mut plan = plan(Algorithm::MeshOneShot, Op::AllReduce, 2);
+    let (reduce, release) = (find(&plan[0], 0, is_reduce), find(&plan[0], 0, is_release));
+    plan[0].steps.swap(reduce, release);
+    let error = reject(&plan, PLAIN);
+    assert_eq!((error.rank, error.step), (0, Some(release)));
+    assert_eq!(error.fault, Fault::NoSlot { from: 1 });
+}
+
+#[test]
+fn a_read_before_the_wait() {
+    let mut plan = plan(Algorithm::MeshOneShot, Op::AllReduce, 2);
+    let (reduce, wait) = (find(&plan[1], 0, is_reduce), find(&plan[1], 0, is_wait));
+    plan[1].steps.swap(reduce, wait);
+    let error = reject(&plan, PLAIN);
+    assert_eq!((error.rank, error.step), (1, Some(wait)));
+    assert_eq!(error.fault, Fault::NoSlot { from: 0 });
+}
+
+#[test]
+fn a_release_of_nothing() {
+    let mut plan = plan(Algorithm::Ring, Op::AllGather, 3);
+    plan[1].steps.insert(0, at(0, Action::Release { from: 2 }));
+    assert_eq!(reject(&plan, PLAIN).fault, Fault::NoSlot { from: 2 });
+}
+
+#[test]
+fn a_peer_read_before_its_signal() {
+    let mut plan = windowed(Algorithm::MeshOneShot, Op::ReduceScatter, 2);
+    let step = find(&plan[0], 0, is_reduce);
+    let reduce = plan[0].steps.remove(step);
+    plan[0].steps.insert(0, reduce);
+    let error = reject(&plan, PLAIN);
+    assert_eq!((error.rank, error.step), (0, Some(0)));
+    let Fault::Race {
+        owner,
+        write,
+        other,
+        other_write,
+        ..
+    } = error.fault
+    else {
+        panic!("{error}")
+    };
+    // The owner's entry is what the read isn't ordered after.
+    assert_eq!((owner, write, other, other_write), (1, false, 1, true));
+}
+
+#[test]
+fn a_peer_that_still_reads_when_the_owner_leaves() {
+    let mut plan = windowed(Algorithm::MeshOneShot, Op::Broadcast { root: 0 }, 2);
+    // Rank 1 acknowledges before it has read.
+    let step = find(&plan[1], 0, is_put);
+    let signal = plan[1].steps.remove(step);
+    let copy = find(&plan[1], 0, |action| matches!(action, Action::Copy { .. }));
+    plan[1].steps.insert(copy, signal);
+    let error = reject(&plan, PLAIN);
+    assert_eq!(error.rank, 0);
+    let Fault::Race { owner, other, .. } = error.fault else {
+        panic!("{error}")
+    };
+    assert_eq!((owner, other), (0, 1));
+}
+
+#[test]
+fn a_window_plan_right_only_out_of_place() {
+    // One shot over windows without a second signal before the result is stored.
+    let mut plan = windowed(Algorithm::MeshOneShot, Op::ReduceScatter, 2);
+    for program in &mut plan {
+        program.op = Op::AllReduce;
+        program.blocks = 1;
+        for step in &mut program.steps {
+            let whole = |place: &mut Place| match place {
+                Place::Local { blocks, .. }
+                | Place::Slot { blocks, .. }
+                | Place::Peer { blocks, .. } => *blocks = BLOCK_0,
+            };
+            if let Action::Reduce { dst, a, b, .. } = &mut step.action {
+                [dst, a, b].into_iter().for_each(whole);
+            }
+        }
+    }
+    verify(&plan, PLAIN).unwrap();
+    assert!(matches!(reject(&plan, IN_PLACE).fault, Fault::Race { .. }));
+}
+
+#[test]
+fn an_in_place_input_overwritten_too_early() {
+    let mut plan = plan(Algorithm::MeshOneShot, Op::AllReduce, 3);
+    // Rank 2 sums the others' inputs in its output, which in place is its own input.
+    plan[2].scratch = Blocks::NONE;
+    for step in &mut plan[2].steps {
+        if let Action::Reduce { dst, a, .. } = &mut step.action {
+            for place in [dst, a] {
+                if *place == local(Buffer::Scratch) {
+                    *place = local(Buffer::Out);
+                }
+            }
+        }
+    }
+    verify(&plan, PLAIN).unwrap();
+    let error = reject(&plan, IN_PLACE);
+    assert_eq!(error.rank, 2);
+    assert!(matches!(error.fault, Fault::Twice { .. }), "{error}");
+}
+
+#[test]
+fn a_missing_last() {
+    let mut plan = plan(Algorithm::Ring, Op::ReduceScatter, 4);
+    let step = find(&plan[3], 0, is_reduce);
+    let Action::Reduce { last, .. } = &mut plan[3].steps[step].action else {
+        unreachable!()
+    };
+    *last = false;
+    let error = reject(&plan, PLAIN);
+    assert_eq!((error.rank, error.step), (3, Some(step)));
+    let (block, marked) = (3, false);
+    assert_eq!(error.fault, Fault::Last { block, marked });
+}
+
+#[test]
+fn a_last_on_a_partial_sum() {
+    let mut plan = plan(Algorithm::HalvingDoubling, Op::AllReduce, 4);
+    let reduces = |action| {
+        matches!(
+            action,
+            Action::Put {
+                value: Value::Reduce { .. },
+                ..
+            }
+        )
+    };
+    let step = find(&plan[0], 0, reduces);
+    if let Action::Put {
+        value: Value::Reduce { last, .. },
+        ..
+    } = &mut plan[0].steps[step].action
+    {
+        *last = true;
+    }
+    let error = reject(&plan, PLAIN);
+    assert!(
+        matches!(error.fault, Fault::Last { marked: true, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_read_of_scratch_that_nobody_wrote() {
+    let mut plan = plan(Algorithm::MeshOneShot, Op::AllReduce, 2);
+    let step = find(&plan[0], 0, is_put);
+    let src = local(Buffer::Scratch);
+    if let Action::Put { value, .. } = &mut plan[0].steps[step].action {
+        *value = Value::Copy(src);
+    }
+    plan[0].scratch = BLOCK_0;
+    let error = reject(&plan, PLAIN);
+    let fault = Fault::Undefined {
+        place: src,
+        block: 0,
+    };
+    assert_eq!((error.step, error.fault), (Some(step), fault));
+}
+
+#[test]
+fn a_block_for_the_wrong_rank() {
+    let mut plan = plan(Algorithm::MeshOneShot, Op::ReduceScatter, 3);
+    let step = find(&plan[0], 0, is_put);
+    if let Action::Put { value, .. } = &mut plan[0].steps[step].action {
+        let blocks = Blocks::one(2);
+        let buffer = Buffer::In;
+        *value = Value::Copy(Place::Local { buffer, blocks });
+    }
+    let error = reject(&plan, PLAIN);
+    let Fault::Contents { held, wanted, .. } = error.fault else {
+        panic!("{error}")
+    };
+    assert_eq!(
+        (error.rank, held, wanted),
+        (1, Blocks::one(2), Blocks::one(1))
+    );
+}
+
+#[test]
+fn pieces_out_of_step() {
+    let mut plan = plan(Algorithm::MeshOneShot, Op::AllGather, 2);
+    // Rank 0 puts each piece twice, the second time one round late: 0, 1, 0, 2, 1, 2.
+    let late = at(1, plan[0].steps[0].action);
+    plan[0].steps.insert(1, late);
+    let error = reject(&plan, PLAIN);
+    let Fault::Contents {
+        held_piece,
+        wanted_piece,
+        ..
+    } = error.fault
+    else {
+        panic!("{error}")
+    };
+    assert_eq!((error.rank, held_piece, wanted_piece), (1, 0, 2));
+}
+
+#[test]
+fn a_broadcast_without_acknowledgement() {
+    let mut plan = plan(Algorithm::MeshOneShot, Op::Broadcast { root: 0 }, 2);
+    plan[0]
+        .steps
+        .retain(|step| matches!(step.action, Action::Put { .. } | Action::Copy { .. }));
+    plan[0].max_skew = 0;
+    plan[1].steps.retain(|step| !is_put(step.action));
+    let error = reject(&plan, PLAIN);
+    let op = Op::Broadcast { root: 0 };
+    assert_eq!((error.rank, error.fault), (0, Fault::NeverWaits { op }));
+}
+
+#[test]
+fn a_barrier_that_forgets_a_rank() {
+    let mut plan = plan(Algorithm::Dissemination, Op::Barrier, 4);
+    for program in &mut plan {
+        program.steps.truncate(3);
+    }
+    let one = Settings { pieces: 1, ..PLAIN };
+    let error = reject(&plan, one);
+    let (op, unheard) = (Op::Barrier, vec![1, 2]);
+    assert_eq!(error.fault, Fault::Unheard { op, unheard });
+}
+
+#[test]
+fn another_root_on_one_rank() {
+    let mut plan = plan(Algorithm::Ring, Op::Broadcast { root: 0 }, 3);
+    plan[2] = programs(Algorithm::Ring, Op::Broadcast { root: 1 }, 3, false)
+        .unwrap()
+        .remove(2);
+    assert!(matches!(reject(&plan, PLAIN).fault, Fault::Set { .. }));
+}
+
+#[test]
+fn data_from_the_wrong_root() {
+    let mut plan = plan(Algorithm::MeshOneShot, Op::AllGather, 2);
+    // Rank 1 keeps no copy of its own block, and takes that of rank 0 as if it were the result.
+    let copy = find(&plan[1], 0, |action| {
+        matches!(
+            action,
+            Action::Copy {
+                src: Place::Local { .. },
+                ..
+            }
+        )
+    });
+    plan[1].steps.remove(copy);
+    let error = reject(&plan, PLAIN);
+    assert!(
+        matches!(error.fault, Fault::Undefined { block: 1, .. }),
+        "{error}"
+    );
+    verify(&plan, IN_PLACE).unwrap();
+}
+
+#[test]
+fn headers_that_contradict_the_steps() {
+    let change = |change: fn(&mut Program)| {
+        let mut plan = plan(Algorithm::MeshOneShot, Op::AllReduce, 3);
+        plan.iter_mut().for_each(change);
+        match reject(&plan, PLAIN).fault {
+            Fault::Header { field, .. } => field,
+            fault => panic!("{fault}"),
+        }
+    };
+    assert_eq!(change(|program| program.max_skew = 0), "max_skew");
+    assert_eq!(
+        change(|program| program.max_put_blocks = 0),
+        "max_put_blocks"
+    );
+    assert_eq!(change(|program| program.windowed = true), "windowed");
+    assert_eq!(change(|program| program.scratch = BLOCK_0), "scratch");
+}
+
+#[test]
+fn steps_that_mean_nothing() {
+    let with = |action: Action| {
+        let mut plan = plan(Algorithm::MeshOneShot, Op::Barrier, 2);
+        plan[0].steps.push(at(0, action));
+        let error = reject(&plan, PLAIN);
+        assert_eq!(error.rank, 0);
+        error.fault
+    };
+    let slot = Place::Slot {
+        from: 1,
+        blocks: BLOCK_0,
+    };
+    let itself = Action::Release { from: 0 };
+    assert!(matches!(with(itself), Fault::Step { .. }));
+    let nobody = Action::Wait {
+        from: 2,
+        blocks: BLOCK_0,
+    };
+    assert!(matches!(with(nobody), Fault::Step { .. }));
+    let to_slot = Action::Copy {
+        dst: slot,
+        src: slot,
+    };
+    assert!(matches!(with(to_slot), Fault::Step { .. }));
+    let outside = Action::Copy {
+        dst: local(Buffer::Out),
+        src: slot,
+    };
+    assert!(matches!(with(outside), Fault::Outside { .. }));
+    let reduction = Action::Reduce {
+        dst: local(Buffer::Out),
+        a: slot,
+        b: slot,
+        last: false,
+    };
+    assert!(matches!(with(reduction), Fault::Step { .. }));
+}
+
+#[test]
+fn sets_that_are_not_one_operation() {
+    let whole = plan(Algorithm::Ring, Op::AllReduce, 3);
+    let is_set = |plan: &[Program]| matches!(reject(plan, PLAIN).fault, Fault::Set { .. });
+    assert!(is_set(&[]));
+    assert!(is_set(&whole[..2]));
+    let twice = [whole[0].clone(), whole[1].clone(), whole[1].clone()];
+    assert!(is_set(&twice));
+    let mut mixed = whole.clone();
+    mixed[1] = plan(Algorithm::Ring, Op::ReduceScatter, 3).remove(1);
+    assert!(is_set(&mixed));
+    let none = Settings { pieces: 0, ..PLAIN };
+    assert!(matches!(reject(&whole, none).fault, Fault::Settings { .. }));
+    let few = Settings { slots: 1, ..PLAIN };
+    assert!(matches!(reject(&whole, few).fault, Fault::Settings { .. }));
+}
