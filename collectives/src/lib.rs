@@ -1,1 +1,30 @@
-//! Placeholder.
+//! Collectives between accelerators of several vendors: communicators and what runs under them.
+//!
+//! The way data walks: a call on a [`Communicator`] is checked and given its plan (`communicator`),
+//! joins its lane (`execute`), is lowered to batches of commands on a stream and on links, and is
+//! driven by whoever waits for it (`progress`). Plugins do the moving and reducing.
+//!
+//! No vendor and no plugin is named in this crate: what a device or a link can do is read from what
+//! its plugin reports.
+
+mod arena;
+mod communicator;
+mod dtype;
+mod error;
+mod execute;
+mod fork;
+mod options;
+mod progress;
+mod runtime;
+mod signature;
+mod world;
+
+pub use communicator::{
+    AbortHandle, Buffer, Communicator, Explanation, Grid, ParseGridError, Pending, Registration,
+    Window, Work,
+};
+pub use dtype::{DataType, Element, ReduceOp};
+pub use error::{Error, Mismatch, RankStatus, Result, Timeout};
+pub use options::{InitOptions, MemoryOptions, PluginRequest, Rules, Timeouts};
+pub use signature::{Call, CallKind};
+pub use unisono_plan::{Algorithm, Op};

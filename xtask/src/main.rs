@@ -1,2 +1,75 @@
-//! Placeholder.
-fn main() {}
+//! The project's own tasks: `cargo xtask demo`, `cargo xtask test`, `cargo xtask soak`.
+
+mod abi;
+mod demo;
+mod machine;
+mod out_of_tree;
+mod run;
+mod soak;
+mod test;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Tasks of the unisono project.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Build everything and run four ranks of this machine through the collectives, checked.
+    Demo {
+        /// Ranks to start.
+        #[arg(long, default_value_t = 4)]
+        ranks: u32,
+    },
+    /// Run every test at its reduced count, as an ordinary user, without a network.
+    Test {
+        /// Treat a skipped test as a failure, save those that need a vendor's silicon.
+        #[arg(long, env = "CI")]
+        strict: Option<String>,
+        /// Only the suites whose name contains this.
+        filter: Option<String>,
+    },
+    /// Run the suites at the full counts that the project promises, and write their summary.
+    Soak {
+        /// Only the suites whose name contains this.
+        suite: Option<String>,
+        /// Do not write the summary to vendor-docs/results.
+        #[arg(long)]
+        dry: bool,
+    },
+    /// Write include/unisono_plugin_layout.h anew from hal/abi.
+    Abi,
+    /// Compare a renamed copy of the host plugin, built outside the workspace, with the original.
+    OutOfTree,
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().task {
+        Task::Demo { ranks } => demo::demo(ranks),
+        Task::Test { strict, filter } => test::test(strict.is_some_and(|s| s == "true" || s == "1"), filter.as_deref()),
+        Task::Soak { suite, dry } => soak::soak(suite.as_deref(), dry),
+        Task::Abi => abi::write(),
+        Task::OutOfTree => out_of_tree::compare(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The top of the workspace.
+fn root() -> PathBuf {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    here.parent().map_or(here.clone(), PathBuf::from)
+}

@@ -1,0 +1,195 @@
+//! Where the lines, counters and slots of a communicator lie in each rank's memory.
+//!
+//! Every rank owns one arena: a *signal* part (flag lines that peers write, counters that only this
+//! rank uses) and a *slots* part (staging that peers fill). Both are laid out alike on all ranks, so
+//! that a rank knows the address of any line in a peer's arena from the base that it imported.
+//!
+//! One block of the signal part a peer:
+//!
+//! ```text
+//! line 0..D      data flags, one a slot: the peer filled the slot      (written by the peer)
+//! line D         credit flag: the peer gave a slot back                (written by the peer)
+//! line D+1       doorbell: this rank's stream to its own link          (local, posted links only)
+//! line D+2       done: this rank's link to its own stream              (local, posted links only)
+//! line D+3..     counters, 16 bytes each, on lines of their own        (local)
+//! ```
+//!
+//! A signature must stay readable until its slot is given back, hence one flag line a slot.
+
+/// Bytes of a flag line and of a cache line.
+pub const LINE: u64 = 64;
+const COUNTER: u64 = 16;
+
+/// How the arenas of one communicator are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arena {
+    /// Ranks of the communicator.
+    pub ranks: u32,
+    /// Slots of each ordered pair: D.
+    pub depth: u32,
+    /// Bytes of a slot, a multiple of [`LINE`].
+    pub slot_bytes: u64,
+}
+
+/// Which counter of a pair's block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// Waits for the peer's data in slot n.
+    DataWait(u32),
+    /// Signals to the peer that its slot n is filled.
+    DataSignal(u32),
+    /// Waits for a credit for the next put.
+    CreditWait,
+    /// Gives credits back.
+    CreditSignal,
+    /// The stream rings the link.
+    DoorbellSignal,
+    /// The link waits for the stream.
+    DoorbellWait,
+    /// The link says that a source may be reused.
+    DoneSignal,
+    /// The stream waits for that.
+    DoneWait,
+}
+
+impl Arena {
+    /// Bytes of the signal part.
+    #[must_use]
+    pub fn signal_bytes(&self) -> u64 {
+        self.block_bytes() * u64::from(self.ranks)
+    }
+
+    /// Bytes of the slots part: for each peer D slots to receive, and D to send from over posted
+    /// links (untouched, hence free, where the link is mapped).
+    #[must_use]
+    pub fn slots_bytes(&self) -> u64 {
+        2 * u64::from(self.ranks) * u64::from(self.depth) * self.slot_bytes
+    }
+
+    /// Offset of the data flag of `slot` filled by `peer`, in the signal part.
+    #[must_use]
+    pub fn data_flag(&self, peer: u32, slot: u32) -> u64 {
+        self.block(peer) + u64::from(slot) * LINE
+    }
+
+    /// Offset of the flag by which `peer` gives credits back.
+    #[must_use]
+    pub fn credit_flag(&self, peer: u32) -> u64 {
+        self.block(peer) + u64::from(self.depth) * LINE
+    }
+
+    /// Offset of the flag by which the stream rings the link to `peer`.
+    #[must_use]
+    pub fn doorbell_flag(&self, peer: u32) -> u64 {
+        self.credit_flag(peer) + LINE
+    }
+
+    /// Offset of the flag by which the link to `peer` says that sources may be reused.
+    #[must_use]
+    pub fn done_flag(&self, peer: u32) -> u64 {
+        self.credit_flag(peer) + 2 * LINE
+    }
+
+    /// Offset of a counter of the pair with `peer`.
+    #[must_use]
+    pub fn counter(&self, peer: u32, counter: Counter) -> u64 {
+        let depth = u64::from(self.depth);
+        let index = match counter {
+            Counter::DataWait(slot) => u64::from(slot),
+            Counter::DataSignal(slot) => depth + u64::from(slot),
+            Counter::CreditWait => 2 * depth,
+            Counter::CreditSignal => 2 * depth + 1,
+            Counter::DoorbellSignal => 2 * depth + 2,
+            Counter::DoorbellWait => 2 * depth + 3,
+            Counter::DoneSignal => 2 * depth + 4,
+            Counter::DoneWait => 2 * depth + 5,
+        };
+        self.credit_flag(peer) + 3 * LINE + index * COUNTER
+    }
+
+    /// Offset of slot `slot` that `peer` fills, in the slots part.
+    #[must_use]
+    pub fn slot(&self, peer: u32, slot: u32) -> u64 {
+        (u64::from(peer) * u64::from(self.depth) + u64::from(slot)) * self.slot_bytes
+    }
+
+    /// Offset of the slot from which this rank sends its n-th pending put to `peer` by a posted link.
+    #[must_use]
+    pub fn send_slot(&self, peer: u32, slot: u32) -> u64 {
+        self.slots_bytes() / 2 + self.slot(peer, slot)
+    }
+
+    /// Offsets of every flag line in the signal part: what an abort releases.
+    pub fn flags(self) -> impl Iterator<Item = u64> {
+        (0..self.ranks).flat_map(move |peer| {
+            (0..u64::from(self.depth) + 3).map(move |line| self.block(peer) + line * LINE)
+        })
+    }
+
+    fn block(&self, peer: u32) -> u64 {
+        self.block_bytes() * u64::from(peer)
+    }
+
+    fn block_bytes(&self) -> u64 {
+        let counters = (2 * u64::from(self.depth) + 6) * COUNTER;
+        (u64::from(self.depth) + 3) * LINE + counters.next_multiple_of(LINE)
+    }
+}
+
+/// Ends every wait on a flag, as the contract says: by a step that no number of calls reaches.
+#[allow(unsafe_code, reason = "flags are words at addresses of the arena")]
+pub(crate) fn poison(flag: u64) {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    // SAFETY: the address is that of a flag line in the caller's own arena, which is mapped and
+    // aligned; all sides access its counter atomically.
+    let counter = unsafe { AtomicU64::from_ptr(flag as *mut u64) };
+    // Once it is far ahead, more steps could make it wrap.
+    if counter.load(Ordering::Relaxed) < unisono_abi::ABORT_AHEAD {
+        counter.fetch_add(unisono_abi::ABORT_STEP, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_two_things_share_bytes() {
+        let arena = Arena {
+            ranks: 3,
+            depth: 5,
+            slot_bytes: 4096,
+        };
+        let mut used = BTreeSet::new();
+        let mut take = |from: u64, bytes: u64| {
+            for byte in from..from + bytes {
+                assert!(used.insert(byte), "byte {byte} is used twice");
+            }
+        };
+        for peer in 0..3 {
+            for slot in 0..5 {
+                take(arena.data_flag(peer, slot), LINE);
+                take(arena.counter(peer, Counter::DataWait(slot)), COUNTER);
+                take(arena.counter(peer, Counter::DataSignal(slot)), COUNTER);
+            }
+            take(arena.credit_flag(peer), LINE);
+            take(arena.doorbell_flag(peer), LINE);
+            take(arena.done_flag(peer), LINE);
+            for counter in [
+                Counter::CreditWait,
+                Counter::CreditSignal,
+                Counter::DoorbellSignal,
+                Counter::DoorbellWait,
+                Counter::DoneSignal,
+                Counter::DoneWait,
+            ] {
+                take(arena.counter(peer, counter), COUNTER);
+            }
+        }
+        assert!(used.last().is_some_and(|last| *last < arena.signal_bytes()));
+        assert_eq!(arena.flags().count(), 3 * 8);
+        assert!(arena.send_slot(2, 4) + 4096 <= arena.slots_bytes());
+        assert!(arena.slot(2, 4) < arena.send_slot(0, 0));
+    }
+}

@@ -1,0 +1,73 @@
+//! From the frozen link graph to what the cost model asks: the same on every rank.
+
+use unisono_graph::LinkType;
+use unisono_plan::cost::{Fabric, Link, Node, Rate, Speeds};
+
+use crate::world::World;
+
+/// What a rank spends on one message besides the bytes: commands, flags, a poll.
+///
+/// Measured as a quarter of an 8 B all_reduce of two ranks in shared memory (`cargo bench`); a
+/// calibration per cluster replaces it where there is one.
+const MESSAGE_PS: u64 = 60_000;
+/// One switch between two ranks that share a core, by yielding: `sched_yield` between two processes.
+const SWITCH_PS: u64 = 1_200_000;
+
+/// What the ranks told each other of themselves when the communicator was formed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RankSpeed {
+    /// Result bytes a second of one reduction, 0 if unknown.
+    pub reduce: u64,
+    /// Cores that the rank may use, with the other ranks of its node.
+    pub cores: u32,
+}
+
+/// The fabric of a communicator of `members`.
+pub(super) fn fabric(world: &World, members: &[u32], speeds: &[RankSpeed]) -> Fabric {
+    let nodes = world.table.nodes();
+    let node_of: Vec<u32> = members
+        .iter()
+        .map(|member| {
+            let node = world.table.get(*member).map(|entry| entry.node);
+            let at = nodes.iter().position(|n| Some(*n) == node);
+            at.unwrap_or(0) as u32
+        })
+        .collect();
+    let described: Vec<Node> = (0..nodes.len() as u32)
+        .map(|node| Node {
+            cores: (node_of.iter().zip(speeds))
+                .filter(|(n, _)| **n == node)
+                .map(|(_, speed)| speed.cores)
+                .min()
+                .unwrap_or(0),
+            exit: Rate::UNKNOWN,
+        })
+        .collect();
+    let reduce = speeds.iter().map(|speed| speed.reduce).filter(|r| *r > 0).min();
+    let reduce = reduce.map_or(Rate::UNKNOWN, Rate::bytes_per_second);
+    let ranks = Speeds {
+        message_ps: MESSAGE_PS,
+        switch_ps: SWITCH_PS,
+        reduce,
+        copy: reduce,
+        port: Rate::UNKNOWN,
+    };
+    let link = |from: u32, to: u32| {
+        let ways = world.graph.ways(members[from as usize], members[to as usize]);
+        match ways.first() {
+            // Forming has already failed if a pair has no link.
+            None => Link {
+                alpha_ps: 0,
+                rate: Rate::UNKNOWN,
+                by_core: false,
+            },
+            Some(way) => Link {
+                alpha_ps: way.latency_ns.saturating_mul(1000),
+                rate: Rate::bytes_per_second(way.bytes_per_second),
+                by_core: way.link_type == LinkType::Mapped,
+            },
+        }
+    };
+    Fabric::new(&node_of, &described, ranks, link)
+        .expect("a communicator has a rank, and each is on a node of the table")
+}

@@ -1,0 +1,137 @@
+//! What users hold: a set of ranks that can call collectives together.
+
+mod buffer;
+mod channel;
+mod fabric;
+mod failure;
+mod form;
+mod grid;
+mod ops;
+mod plans;
+mod shared;
+mod split;
+mod start;
+mod window;
+mod wire;
+mod work;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+pub use buffer::Buffer;
+pub use failure::AbortHandle;
+pub use grid::{Grid, ParseGridError};
+pub use plans::Explanation;
+pub(crate) use shared::Shared;
+pub(crate) use wire::{Reader, put_bytes};
+pub use window::{Registration, Window};
+pub use work::{Pending, Work};
+
+use crate::error::Result;
+use crate::options::InitOptions;
+use crate::world::World;
+
+/// The id of the communicator of all ranks.
+const WORLD: u64 = 1;
+
+/// A set of ranks that call collectives together.
+///
+/// A communicator may be moved between threads; its calls are made one at a time, by the caller's
+/// care or the type system's (`&self` calls from two threads are safe, and ordered by whoever comes
+/// first, which the other ranks then have to match). Different communicators may be used from
+/// different threads at once. Every rank must make the same calls in the same order.
+///
+/// After an error that is not [harmless](crate::Error::is_harmless) every later call fails with it.
+pub struct Communicator {
+    shared: Arc<Shared>,
+}
+
+impl Communicator {
+    /// Joins the job: finds and loads the plugins, meets the other ranks, freezes the link graph
+    /// and forms the communicator of all ranks. Blocks, at most until `timeouts.init`.
+    ///
+    /// # Errors
+    /// If a plugin that was asked for cannot be used, if ranks are missing (named), if no link
+    /// joins two ranks.
+    pub fn init(options: InitOptions) -> Result<Self> {
+        let since = Instant::now();
+        let size = options.size;
+        let world = World::join(options)?;
+        let shared = form::form(&world, WORLD, "world".to_owned(), (0..size).collect())?;
+        form::log_formed(&shared, since);
+        Ok(Self { shared })
+    }
+
+    /// This rank, in this communicator.
+    #[must_use]
+    pub fn rank(&self) -> u32 {
+        self.shared.rank
+    }
+
+    /// Ranks in this communicator.
+    #[must_use]
+    pub fn size(&self) -> u32 {
+        self.shared.size()
+    }
+
+    /// The name: "world", or as its maker named it. Overrides select by it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// This rank in the whole job.
+    #[must_use]
+    pub fn world_rank(&self) -> u32 {
+        self.shared.world.rank
+    }
+
+    /// The job's frozen link graph, the same on all ranks.
+    #[must_use]
+    pub fn graph(&self) -> &unisono_graph::LinkGraph {
+        &self.shared.world.graph
+    }
+
+    /// How the ranks met: what was tried, skipped and refused, and why.
+    #[must_use]
+    pub fn bootstrap_report(&self) -> &unisono_bootstrap::Report {
+        &self.shared.world.bootstrap
+    }
+
+    /// The device that this rank uses.
+    #[must_use]
+    pub fn device(&self) -> &unisono_hal::Device {
+        &self.shared.world.device
+    }
+
+    /// Bytes of staging and flags that this rank holds for this communicator. Pages that were
+    /// never touched count, but cost nothing.
+    #[must_use]
+    pub fn held_bytes(&self) -> u64 {
+        self.shared.lane.held_bytes()
+    }
+
+    /// Leaves together with all ranks: waits for what is pending, then for everybody.
+    ///
+    /// # Errors
+    /// What broke the communicator, if it is broken.
+    pub fn finalize(self) -> Result<()> {
+        self.barrier()
+    }
+}
+
+impl Drop for Communicator {
+    fn drop(&mut self) {
+        self.shared.close();
+    }
+}
+
+impl std::fmt::Debug for Communicator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Communicator")
+            .field("name", &self.shared.name)
+            .field("rank", &self.rank())
+            .field("size", &self.size())
+            .finish_non_exhaustive()
+    }
+}

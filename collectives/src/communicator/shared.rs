@@ -1,0 +1,342 @@
+//! What all handles of one communicator share, and how failures reach it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use unisono_bootstrap::{Event, Tag, Wait};
+use unisono_plan::cost::Fabric;
+use unisono_plan::select::Overrides;
+
+use super::plans::Plans;
+use super::window::Windows;
+use super::wire;
+use crate::error::{Error, RankStatus, Result, Timeout};
+use crate::execute::{Lane, OnFailure};
+use crate::progress::{Deadline, Policy};
+use crate::world::World;
+
+/// Tags of a communicator's own exchanges; those above are numbered.
+const STATUS: u64 = 0;
+const FIRST_EXCHANGE: u64 = 16;
+const SHRINKS: u64 = 1 << 62;
+
+/// How long closing waits for links to send what they hold.
+const FLUSH: Duration = Duration::from_secs(5);
+
+/// How long ranks may take to tell what they are doing once a deadline has passed.
+const TELL: Duration = Duration::from_millis(500);
+
+pub(crate) struct Shared {
+    /// The same on all ranks, unique in the job.
+    pub id: u64,
+    pub name: String,
+    pub rank: u32,
+    /// Ranks of the job, by rank of the communicator.
+    pub members: Vec<u32>,
+    pub world: Arc<World>,
+    pub lane: Arc<Lane>,
+    pub fabric: Fabric,
+    /// What the user forces in this communicator.
+    pub overrides: Overrides,
+    pub plans: Plans,
+    pub windows: Windows,
+    /// By rank: whether its memory is mapped here.
+    mapped: Vec<bool>,
+    pub policy: Policy,
+    pub slot_bytes: u64,
+    pub generation: u32,
+    exchanges: AtomicU64,
+    shrinks: AtomicU64,
+    children: AtomicU64,
+    telling: Mutex<Option<Telling>>,
+}
+
+/// A deadline has passed: what the ranks say that they are doing.
+struct Telling {
+    until: Instant,
+    after: Duration,
+    ranks: BTreeMap<u32, RankStatus>,
+}
+
+impl Shared {
+    #[allow(clippy::too_many_arguments, reason = "called once, by the code that forms communicators")]
+    pub(super) fn new(
+        id: u64,
+        name: String,
+        members: Vec<u32>,
+        world: Arc<World>,
+        lane: Arc<Lane>,
+        fabric: Fabric,
+        policy: Policy,
+        slot_bytes: u64,
+        exchanges: u64,
+        mapped: Vec<bool>,
+    ) -> Arc<Self> {
+        let position = members.iter().position(|m| *m == world.rank);
+        let shared = Arc::new(Self {
+            id,
+            rank: position.unwrap_or(0) as u32,
+            overrides: world.options.rules.find(&name, members.len() as u32),
+            members,
+            world,
+            lane,
+            fabric,
+            plans: Plans::default(),
+            windows: Windows::default(),
+            mapped,
+            policy,
+            name,
+            slot_bytes,
+            generation: crate::fork::generation(),
+            exchanges: AtomicU64::new(exchanges),
+            shrinks: AtomicU64::new(0),
+            children: AtomicU64::new(0),
+            telling: Mutex::new(None),
+        });
+        shared
+            .lane
+            .set_on_failure(Box::new(Tell(Arc::downgrade(&shared))));
+        shared.world.add(&shared);
+        shared
+    }
+
+    pub(crate) fn size(&self) -> u32 {
+        self.members.len() as u32
+    }
+
+    /// Whether a peer's memory can be mapped here.
+    pub(super) fn is_mapped(&self, rank: u32) -> bool {
+        self.mapped.get(rank as usize).copied().unwrap_or(false)
+    }
+
+    /// The next number for a collective exchange over the control channel.
+    pub(super) fn tag(&self) -> Tag {
+        first_exchange(self.id, self.exchanges.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The tag of the next shrink: apart from exchanges, whose numbers may differ after a death.
+    pub(super) fn shrink_tag(&self) -> Tag {
+        Tag {
+            communicator: self.id,
+            sequence: SHRINKS | self.shrinks.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+
+    /// Ends the communicator on this rank. Links must have sent what peers still need.
+    pub(super) fn close(&self) {
+        if !crate::fork::is(self.generation) {
+            return;
+        }
+        if self.lane.failure().is_none() {
+            self.lane.flush(FLUSH);
+        }
+        self.world.control.forget(self.id);
+    }
+
+    /// Gives every rank the bytes of all.
+    pub(super) fn exchange(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let wait = Wait::at_most(self.world.options.timeouts.init);
+        let all = self
+            .world
+            .control
+            .all_gather(&self.members, self.tag(), bytes, &wait)?;
+        Ok(all)
+    }
+
+    /// An id for the next communicator made from this one; `salt` tells apart those made at once.
+    pub(super) fn child_id(&self, salt: u64) -> u64 {
+        let n = self.children.fetch_add(1, Ordering::Relaxed) + 1;
+        mix(mix(self.id ^ n.rotate_left(32)) ^ salt)
+    }
+
+    fn rank_of(&self, member: u32) -> Option<u32> {
+        let position = self.members.iter().position(|m| *m == member)?;
+        Some(position as u32)
+    }
+
+    fn call(&self) -> Option<crate::signature::Call> {
+        self.lane.try_lock().and_then(|state| state.current_call())
+    }
+
+    /// News from the control channel.
+    pub(crate) fn handle(&self, event: &Event) {
+        match event {
+            Event::Dead { rank, reason, .. } => {
+                if let Some(rank) = self.rank_of(*rank) {
+                    self.lane.fail(Error::RankDied {
+                        rank,
+                        reason: reason.clone(),
+                        call: self.call(),
+                    });
+                }
+            }
+            Event::Abort {
+                origin,
+                communicator,
+                text,
+                ..
+            } if *communicator == self.id || *communicator == 0 => {
+                self.lane.fail(Error::Aborted {
+                    by: self.rank_of(*origin).unwrap_or(*origin),
+                    why: text.clone(),
+                    call: self.call(),
+                });
+            }
+            Event::Mismatch {
+                communicator,
+                bytes,
+                ..
+            } if *communicator == self.id => {
+                if let Some(mismatch) = wire::decode_mismatch(bytes) {
+                    self.lane.fail(Error::Mismatch(mismatch));
+                }
+            }
+            Event::Broadcast { tag, bytes, .. }
+                if tag.communicator == self.id && tag.sequence == STATUS =>
+            {
+                let Some((after, status)) = bytes
+                    .split_first_chunk::<8>()
+                    .and_then(|(after, rest)| Some((*after, wire::decode_status(rest)?)))
+                else {
+                    return;
+                };
+                let after = Duration::from_nanos(u64::from_le_bytes(after));
+                self.tell(after, Some(status));
+            }
+            _ => {}
+        }
+    }
+
+    /// Looks at deadlines; true if there is something to look at again soon.
+    pub(crate) fn look(&self, now: Instant) -> bool {
+        if self.lane.failure().is_some() {
+            return false;
+        }
+        if self.telling().is_some() {
+            self.conclude(now);
+            return true;
+        }
+        let overdue = match self.lane.try_lock() {
+            None => return true,
+            Some(mut state) => match state.current() {
+                None => return false,
+                Some(op) => {
+                    let started = *op.started.get_or_insert(now);
+                    let passed = now.saturating_duration_since(started) >= op.deadline;
+                    passed.then_some(op.deadline)
+                }
+            },
+        };
+        if let Some(deadline) = overdue {
+            self.tell(deadline, None);
+        }
+        true
+    }
+
+    /// Begins to gather what the ranks are doing, telling them what this one is.
+    fn tell(&self, after: Duration, from: Option<RankStatus>) {
+        if self.lane.failure().is_some() {
+            return;
+        }
+        let own = self.lane.lock().status(self.lane.completed());
+        let mut telling = self.telling();
+        let begun = telling.is_some();
+        let now = Instant::now();
+        let gathered = telling.get_or_insert_with(|| Telling {
+            until: now + TELL,
+            after,
+            ranks: BTreeMap::new(),
+        });
+        gathered.ranks.entry(own.rank).or_insert(own.clone());
+        if let Some(status) = from {
+            gathered.ranks.insert(status.rank, status);
+        }
+        drop(telling);
+        if !begun {
+            let mut bytes = (after.as_nanos() as u64).to_le_bytes().to_vec();
+            bytes.extend(wire::encode_status(&own));
+            let tag = Tag {
+                communicator: self.id,
+                sequence: STATUS,
+            };
+            if let Err(error) = self.world.control.broadcast(tag, &bytes) {
+                log::warn!("telling the others of a passed deadline: {error}");
+            }
+        }
+        self.conclude(now);
+        crate::progress::progress().kick();
+    }
+
+    /// Once all ranks have told, or have had the time to: fail.
+    fn conclude(&self, now: Instant) {
+        let mut telling = self.telling();
+        let Some(gathered) = telling.as_ref() else {
+            return;
+        };
+        if gathered.ranks.len() < self.members.len() && now < gathered.until {
+            return;
+        }
+        let Some(gathered) = telling.take() else {
+            return;
+        };
+        drop(telling);
+        let silent = (0..self.size())
+            .filter(|rank| !gathered.ranks.contains_key(rank))
+            .collect();
+        self.lane.fail(Error::Timeout(Arc::new(Timeout {
+            after: gathered.after,
+            ranks: gathered.ranks.into_values().collect(),
+            silent,
+        })));
+    }
+
+    fn telling(&self) -> std::sync::MutexGuard<'_, Option<Telling>> {
+        self.telling.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Deadline for Shared {
+    fn look(&self, now: Instant) {
+        Self::look(self, now);
+    }
+}
+
+/// Tells the other ranks when the lane fails by itself.
+struct Tell(Weak<Shared>);
+
+impl OnFailure for Tell {
+    fn failed(&self, error: &Error) {
+        let Some(shared) = self.0.upgrade() else {
+            return;
+        };
+        let control = &shared.world.control;
+        let told = match error {
+            Error::Mismatch(mismatch) => {
+                control.mismatch(shared.id, &wire::encode_mismatch(mismatch))
+            }
+            other => control.abort(shared.id, -1, &other.to_string()),
+        };
+        if let Err(error) = told {
+            log::warn!("telling the others of a failure: {error}");
+        }
+    }
+}
+
+/// The tag of a communicator's n-th exchange.
+pub(super) fn first_exchange(communicator: u64, number: u64) -> Tag {
+    Tag {
+        communicator,
+        sequence: FIRST_EXCHANGE + number,
+    }
+}
+
+/// SplitMix64's finaliser (Steele, Lea and Flood, 2014): spreads ids over 64 bits.
+pub(super) fn mix(mut x: u64) -> u64 {
+    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    // 0 means "all communicators" on the control channel.
+    (x ^ (x >> 31)).max(1)
+}

@@ -1,0 +1,270 @@
+//! Windows: memory that the ranks of a communicator may reach in each other directly.
+//!
+//! Where links are mapped, a plan over windows reads and writes the peers' buffers without staging.
+//! Buffers in a window are found by their address, so the calls are the same. The rule: if a call's
+//! buffers lie in windows on one rank, they do on all, at the same offsets; a call that breaks it
+//! fails with a mismatch that names both ranks.
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use unisono_hal::{ExportKind, Memory, MemoryKind, MemoryRequest};
+
+use super::ops::Ends;
+use super::{Communicator, Shared};
+use crate::Element;
+use crate::error::{Error, Result};
+use crate::execute::PeerBuffers;
+
+/// The windows of one communicator.
+#[derive(Default)]
+pub(crate) struct Windows {
+    any: AtomicBool,
+    all: Mutex<Vec<Arc<Inner>>>,
+}
+
+struct Inner {
+    memory: Memory,
+    /// Where each rank's part of the window is seen from here; empty if not all can be mapped.
+    bases: Vec<u64>,
+    /// What keeps `bases` mapped.
+    _imports: Vec<Memory>,
+}
+
+/// Buffers of one call that lie in windows on every rank.
+pub(super) struct Windowed {
+    pub peers: Arc<[PeerBuffers]>,
+    /// Offsets that all ranks must agree on.
+    pub offsets: [u64; 2],
+}
+
+impl Windows {
+    /// The peers' buffers, if those of a call lie in windows. An end of 0 takes no part.
+    pub(super) fn find(&self, ends: Ends) -> Option<Windowed> {
+        if !self.any.load(Ordering::Relaxed) {
+            return None;
+        }
+        let all = self.lock();
+        let find = |address: u64| {
+            all.iter()
+                .find(|w| !w.bases.is_empty() && contains(&w.memory, address))
+        };
+        let input = (ends.input != 0).then(|| find(ends.input));
+        let output = (ends.output != 0).then(|| find(ends.output));
+        let (input, output) = (flatten(input)?, flatten(output)?);
+        let ranks = input.or(output)?.bases.len();
+        let offset =
+            |w: Option<&Arc<Inner>>, address: u64| w.map_or(0, |w| address - w.memory.base());
+        let offsets = [offset(input, ends.input), offset(output, ends.output)];
+        let base = |w: Option<&Arc<Inner>>, rank: usize, offset: u64| {
+            w.map_or(0, |w| w.bases[rank] + offset)
+        };
+        let peers = (0..ranks)
+            .map(|rank| PeerBuffers {
+                input: base(input, rank, offsets[0]),
+                output: base(output, rank, offsets[1]),
+            })
+            .collect();
+        Some(Windowed { peers, offsets })
+    }
+
+    fn add(&self, window: Arc<Inner>) {
+        self.lock().push(window);
+        self.any.store(true, Ordering::Relaxed);
+    }
+
+    fn remove(&self, window: &Arc<Inner>) {
+        self.lock().retain(|w| !Arc::ptr_eq(w, window));
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Inner>>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// `None` if an end takes part and lies in no window.
+fn flatten<T>(end: Option<Option<T>>) -> Option<Option<T>> {
+    match end {
+        Some(None) => None,
+        Some(found) => Some(found),
+        None => Some(None),
+    }
+}
+
+fn contains(memory: &Memory, address: u64) -> bool {
+    (memory.base()..memory.base() + memory.len()).contains(&address)
+}
+
+/// A window's memory on this rank: a slice, where the CPU can reach it.
+pub struct Window<T> {
+    shared: Arc<Shared>,
+    inner: Arc<Inner>,
+    len: usize,
+    elements: PhantomData<T>,
+}
+
+/// Memory of the caller's that is registered for as long as this lives.
+pub struct Registration {
+    shared: Arc<Shared>,
+    inner: Arc<Inner>,
+}
+
+impl Communicator {
+    /// Zeroed memory for `len` elements that the peers can reach directly where links are mapped.
+    /// Every rank must call it with the same length.
+    ///
+    /// # Errors
+    /// If a device has not enough memory or cannot export it; [`Error::Invalid`] if lengths differ.
+    pub fn alloc<T: Element>(&self, len: usize) -> Result<Window<T>> {
+        let shared = &self.shared;
+        shared.usable()?;
+        let bytes = (len * size_of::<T>()).max(1) as u64;
+        let request = MemoryRequest::new(MemoryKind::Data, bytes);
+        let memory = self.device().alloc(&request.exportable().lazy().align(4096))?;
+        let export = memory.export(ExportKind::Process).unwrap_or_default();
+        let mut mine = bytes.to_le_bytes().to_vec();
+        mine.extend(export);
+        let all = shared.exchange(&mine)?;
+        if let Some(rank) = all.iter().position(|b| !b.starts_with(&bytes.to_le_bytes())) {
+            return Err(Error::invalid(
+                "alloc",
+                format!("rank {rank} asked for another length than rank {}", self.rank()),
+            ));
+        }
+        let (bases, imports) = self.import_all(&memory, &all);
+        // Plans over windows need all pairs: if one rank cannot map another, nobody uses them.
+        let mapped = shared.exchange(&[u8::from(!bases.is_empty())])?;
+        let inner = Arc::new(Inner {
+            memory,
+            bases: if mapped.iter().all(|m| m.as_slice() == [1]) {
+                bases
+            } else {
+                Vec::new()
+            },
+            _imports: imports,
+        });
+        shared.windows.add(inner.clone());
+        Ok(Window {
+            shared: shared.clone(),
+            inner,
+            len,
+            elements: PhantomData,
+        })
+    }
+
+    /// Where this rank sees each rank's memory; empty if not all can be mapped.
+    fn import_all(&self, own: &Memory, exports: &[Vec<u8>]) -> (Vec<u64>, Vec<Memory>) {
+        let mut bases = Vec::with_capacity(exports.len());
+        let mut imports = Vec::new();
+        for (rank, export) in exports.iter().enumerate() {
+            if rank as u32 == self.rank() {
+                bases.push(own.base());
+                continue;
+            }
+            let mapped = self.shared.is_mapped(rank as u32) && export.len() > 8;
+            let imported = mapped.then(|| self.device().import(&export[8..]));
+            let Some(Ok(memory)) = imported else {
+                return (Vec::new(), Vec::new());
+            };
+            bases.push(memory.base());
+            imports.push(memory);
+        }
+        (bases, imports)
+    }
+
+    /// Makes memory of the caller's fast to use: pinned and registered with the device, until the
+    /// answer is dropped. Memory that peers cannot map is still staged; `explain` says what ran.
+    /// Every rank must call it.
+    ///
+    /// # Safety
+    /// `[address, address + bytes)` stays mapped and is not freed until the answer is dropped.
+    ///
+    /// # Errors
+    /// What the plugin says.
+    #[allow(unsafe_code, reason = "takes memory by address")]
+    pub unsafe fn register(&self, address: *mut u8, bytes: u64) -> Result<Registration> {
+        self.shared.usable()?;
+        // SAFETY: the caller promises what the plugin needs.
+        let memory = unsafe { self.device().register_host(address.cast(), bytes) }?;
+        let inner = Arc::new(Inner {
+            memory,
+            bases: Vec::new(),
+            _imports: Vec::new(),
+        });
+        self.shared.windows.add(inner.clone());
+        Ok(Registration {
+            shared: self.shared.clone(),
+            inner,
+        })
+    }
+}
+
+impl<T> Window<T> {
+    /// The address, as this communicator's device sees it.
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        self.inner.memory.base()
+    }
+
+    /// Whether peers reach it directly.
+    #[must_use]
+    pub fn is_direct(&self) -> bool {
+        !self.inner.bases.is_empty()
+    }
+
+    fn host(&self) -> *mut T {
+        self.inner
+            .memory
+            .host_ptr()
+            .expect("this device's memory is not visible to the CPU; copy it instead")
+            .cast()
+    }
+}
+
+impl<T> Drop for Window<T> {
+    fn drop(&mut self) {
+        self.shared.windows.remove(&self.inner);
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.shared.windows.remove(&self.inner);
+    }
+}
+
+#[allow(unsafe_code, reason = "a slice of memory that the plugin allocated")]
+impl<T: Element> Deref for Window<T> {
+    type Target = [T];
+
+    /// # Panics
+    /// If the device's memory is not visible to the CPU.
+    fn deref(&self) -> &[T] {
+        // SAFETY: the memory holds `len` elements and was zeroed when made, which is valid for
+        // every element type. Peers touch it only inside collectives that this rank is in too, for
+        // which the slice is borrowed.
+        unsafe { std::slice::from_raw_parts(self.host(), self.len) }
+    }
+}
+
+#[allow(unsafe_code, reason = "a slice of memory that the plugin allocated")]
+impl<T: Element> DerefMut for Window<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`; `&mut self` excludes other borrows.
+        unsafe { std::slice::from_raw_parts_mut(self.host(), self.len) }
+    }
+}
+
+impl<T> std::fmt::Debug for Window<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Window({} elements)", self.len)
+    }
+}
+
+impl std::fmt::Debug for Registration {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Registration({} bytes)", self.inner.memory.len())
+    }
+}

@@ -1,0 +1,164 @@
+//! What communicators tell each other over the control channel, as bytes.
+
+use crate::error::{Mismatch, RankStatus};
+use crate::signature::Call;
+
+const NONE: u32 = u32::MAX;
+
+/// Fixed-size little-endian records.
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn u32(mut self, value: u32) -> Self {
+        self.0.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
+    fn u64(mut self, value: u64) -> Self {
+        self.0.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
+    fn call(self, call: Option<Call>) -> Self {
+        let words = call.map_or([0; 3], |call| call.words());
+        self.u64(words[0]).u64(words[1]).u64(words[2])
+    }
+}
+
+/// Reads what [`Writer`] wrote; `None` if it is too short.
+pub(crate) struct Reader<'a>(pub &'a [u8]);
+
+impl<'a> Reader<'a> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*head)
+    }
+
+    pub(super) fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    pub(super) fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    /// A run of bytes with its length before it.
+    pub(crate) fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = self.u32()? as usize;
+        let (head, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(head)
+    }
+
+    fn call(&mut self) -> Option<Option<Call>> {
+        let words = [self.u64()?, self.u64()?, self.u64()?];
+        Some(Call::from_words(words))
+    }
+}
+
+/// Appends a run of bytes with its length before it.
+pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+pub(super) fn encode_mismatch(mismatch: &Mismatch) -> Vec<u8> {
+    Writer(Vec::new())
+        .u32(mismatch.rank)
+        .u32(mismatch.peer)
+        .call(Some(mismatch.ours))
+        .call(Some(mismatch.theirs))
+        .0
+}
+
+pub(super) fn decode_mismatch(bytes: &[u8]) -> Option<Mismatch> {
+    let mut reader = Reader(bytes);
+    Some(Mismatch {
+        rank: reader.u32()?,
+        peer: reader.u32()?,
+        ours: reader.call()??,
+        theirs: reader.call()??,
+    })
+}
+
+pub(super) fn encode_status(status: &RankStatus) -> Vec<u8> {
+    let (peer, step) = status.waits_for.unwrap_or((NONE, NONE));
+    Writer(Vec::new())
+        .u32(status.rank)
+        .call(status.call)
+        .u64(status.finished)
+        .u32(peer)
+        .u32(step)
+        .0
+}
+
+pub(super) fn decode_status(bytes: &[u8]) -> Option<RankStatus> {
+    let mut reader = Reader(bytes);
+    let rank = reader.u32()?;
+    let call = reader.call()?;
+    let finished = reader.u64()?;
+    let (peer, step) = (reader.u32()?, reader.u32()?);
+    Some(RankStatus {
+        rank,
+        call,
+        finished,
+        waits_for: (peer != NONE).then_some((peer, step)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::signature::CallKind;
+
+    fn call(count: u64) -> Call {
+        Call {
+            kind: CallKind::AllReduce,
+            sequence: 4,
+            count,
+            dtype: Some(crate::DataType::F32),
+            op: Some(crate::ReduceOp::Max),
+            root: None,
+            plan: 9,
+        }
+    }
+
+    #[test]
+    fn records_round_trip() {
+        let mismatch = Mismatch {
+            rank: 1,
+            ours: call(1),
+            peer: 2,
+            theirs: call(2),
+        };
+        let back = decode_mismatch(&encode_mismatch(&mismatch));
+        assert_eq!(back.map(|m| (m.rank, m.peer, m.ours, m.theirs)), Some((1, 2, call(1), call(2))));
+        for (call, waits_for) in [(Some(call(3)), Some((5, 6))), (None, None)] {
+            let status = RankStatus {
+                rank: 3,
+                call,
+                finished: 8,
+                waits_for,
+            };
+            assert_eq!(decode_status(&encode_status(&status)), Some(status));
+        }
+    }
+
+    #[test]
+    fn short_records_are_refused() {
+        let whole = encode_mismatch(&Mismatch {
+            rank: 1,
+            ours: call(1),
+            peer: 2,
+            theirs: call(2),
+        });
+        for length in 0..whole.len() {
+            assert!(decode_mismatch(&whole[..length]).is_none());
+        }
+    }
+}

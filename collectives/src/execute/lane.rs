@@ -1,0 +1,526 @@
+//! A lane: the ordered queue of one communicator's calls, the stream that runs them and the links
+//! that carry them.
+//!
+//! Whoever holds the state's lock drives the lane: lower, submit, poll, retire. Nobody blocks while
+//! holding it.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use unisono_hal::{Batch, Device, Memory, MemoryKind, MemoryRequest, Queue, Stream};
+
+use super::lower::{Cursor, Lowering, Waiting};
+use super::op::Op;
+use super::peer::{Own, Peer, Way};
+use super::place::Run;
+use crate::error::{Error, Mismatch, RankStatus, Result};
+use crate::progress::Parker;
+use crate::signature::Call;
+
+/// Bytes that one poll moves before the lane looks at its links and its lock again.
+const BUDGET: u64 = 1 << 20;
+
+/// Told when a lane fails by itself.
+pub(crate) trait OnFailure: Send + Sync {
+    fn failed(&self, error: &Error);
+}
+
+pub(crate) struct Lane {
+    state: Mutex<State>,
+    enqueued: AtomicU64,
+    completed: AtomicU64,
+    failure: OnceLock<Error>,
+    failed: AtomicBool,
+    /// Whether the process's progress has this lane on its list.
+    pub(crate) active: AtomicBool,
+    /// Threads asleep until something of this lane completes.
+    sleepers: Mutex<Vec<Arc<Parker>>>,
+    has_sleepers: AtomicBool,
+    /// Whether a sleeper needs descriptors (links) or can use the stream's futex alone.
+    pub(crate) posted: bool,
+    on_failure: OnceLock<Box<dyn OnFailure>>,
+}
+
+pub(crate) struct State {
+    own: Own,
+    peers: Vec<Peer>,
+    device: Device,
+    stream: Stream,
+    /// Commands that the stream has finished, as of the last poll.
+    finished: u64,
+    posted: bool,
+    batch: Batch,
+    cursor: Cursor,
+    waiting: VecDeque<Waiting>,
+    runs: Vec<Run>,
+    scratch: Option<Memory>,
+    /// Not yet fully handed to the stream; the first may be on its way.
+    queue: VecDeque<Op>,
+    lowered: bool,
+    /// Handed over: the stream's command count at which each is complete.
+    flight: VecDeque<(u64, Op)>,
+    /// Commands given to the stream's batches so far.
+    emitted: u64,
+    /// Ops begun so far.
+    number: u64,
+    /// Collectives called so far.
+    collectives: u32,
+    /// The arena and what peers gave to map: freed after the stream and the links.
+    _memories: Vec<Memory>,
+}
+
+impl Lane {
+    pub(crate) fn new(
+        own: Own,
+        peers: Vec<Peer>,
+        device: Device,
+        stream: Stream,
+        memories: Vec<Memory>,
+    ) -> Self {
+        let posted = peers.iter().any(|p| matches!(p.way, Way::Posted(_)));
+        Self {
+            state: Mutex::new(State {
+                own,
+                peers,
+                device,
+                stream,
+                finished: 0,
+                posted,
+                batch: new_batch(),
+                cursor: Cursor::default(),
+                waiting: VecDeque::new(),
+                runs: Vec::new(),
+                scratch: None,
+                queue: VecDeque::new(),
+                lowered: false,
+                flight: VecDeque::new(),
+                emitted: 0,
+                number: 0,
+                collectives: 0,
+                _memories: memories,
+            }),
+            enqueued: AtomicU64::new(0),
+            completed: AtomicU64::new(0),
+            failure: OnceLock::new(),
+            failed: AtomicBool::new(false),
+            active: AtomicBool::new(false),
+            sleepers: Mutex::new(Vec::new()),
+            has_sleepers: AtomicBool::new(false),
+            posted,
+            on_failure: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn set_on_failure(&self, hook: Box<dyn OnFailure>) {
+        let _ = self.on_failure.set(hook);
+    }
+
+    /// Bytes of memory that this rank owns for the lane.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        let state = self.lock();
+        if state.peers.len() < 2 {
+            return 0;
+        }
+        let arena = state.own.arena;
+        let scratch = state.scratch.as_ref().map_or(0, Memory::len);
+        arena.signal_bytes() + arena.slots_bytes() + scratch
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
+        match self.state.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(std::sync::TryLockError::Poisoned(guard)) => Some(guard.into_inner()),
+            Err(std::sync::TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Appends an op; returns its number, from 1.
+    pub(crate) fn enqueue(&self, state: &mut State, op: Op) -> u64 {
+        state.queue.push_back(op);
+        self.enqueued.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Ops complete so far.
+    pub(crate) fn completed(&self) -> u64 {
+        self.completed.load(Ordering::Acquire)
+    }
+
+    /// Ops enqueued so far.
+    pub(crate) fn enqueued(&self) -> u64 {
+        self.enqueued.load(Ordering::Relaxed)
+    }
+
+    /// Why the lane failed, if it did.
+    pub(crate) fn failure(&self) -> Option<&Error> {
+        if self.failed.load(Ordering::Acquire) {
+            self.failure.get()
+        } else {
+            None
+        }
+    }
+
+    /// Makes what progress is possible now; true if there was any. After a failure: drains.
+    pub(crate) fn advance(&self, state: &mut State) -> bool {
+        if self.failed.load(Ordering::Relaxed) {
+            state.drain();
+            return false;
+        }
+        match state.advance() {
+            Ok(moved) => {
+                self.retire(state);
+                moved
+            }
+            Err(error) => {
+                self.fail_locked(state, error.clone());
+                if let Some(hook) = self.on_failure.get() {
+                    hook.failed(&error);
+                }
+                true
+            }
+        }
+    }
+
+    fn retire(&self, state: &mut State) {
+        let Some((end, _)) = state.flight.front() else {
+            return;
+        };
+        let completed = state.finished;
+        if *end > completed {
+            return;
+        }
+        let mut count = 0;
+        while let Some((end, _)) = state.flight.front()
+            && *end <= completed
+        {
+            state.flight.pop_front();
+            count += 1;
+        }
+        self.completed.fetch_add(count, Ordering::Release);
+        self.wake_sleepers();
+    }
+
+    /// Drives the lane until its queues are quiet, at most for `limit`.
+    pub(crate) fn flush(&self, limit: Duration) {
+        let end = Instant::now() + limit;
+        loop {
+            let mut state = self.lock();
+            self.advance(&mut state);
+            if state.is_idle() || self.failure().is_some() || Instant::now() > end {
+                return;
+            }
+            drop(state);
+            std::thread::yield_now();
+        }
+    }
+
+    /// Breaks the lane: releases every wait, drops what has not started.
+    pub(crate) fn fail(&self, error: Error) {
+        let mut state = self.lock();
+        self.fail_locked(&mut state, error);
+    }
+
+    fn fail_locked(&self, state: &mut State, error: Error) {
+        if self.failure.set(error).is_ok() {
+            state.abort();
+            self.failed.store(true, Ordering::Release);
+            self.wake_sleepers();
+        }
+    }
+
+    fn wake_sleepers(&self) {
+        // Pairs with the fence in `add_sleeper`: either that thread sees the new count, or this one
+        // sees that thread.
+        std::sync::atomic::fence(Ordering::SeqCst);
+        if self.has_sleepers.load(Ordering::Relaxed) {
+            for parker in self.sleepers().iter() {
+                parker.unpark();
+            }
+        }
+    }
+
+    /// From now on completions unpark it. The caller must look at the lane again before it sleeps.
+    pub(crate) fn add_sleeper(&self, parker: &Arc<Parker>) {
+        let mut sleepers = self.sleepers();
+        sleepers.push(parker.clone());
+        self.has_sleepers.store(true, Ordering::Relaxed);
+        std::sync::atomic::fence(Ordering::SeqCst);
+    }
+
+    pub(crate) fn remove_sleeper(&self, parker: &Arc<Parker>) {
+        let mut sleepers = self.sleepers();
+        if let Some(at) = sleepers.iter().position(|p| Arc::ptr_eq(p, parker)) {
+            sleepers.swap_remove(at);
+        }
+        self.has_sleepers
+            .store(!sleepers.is_empty(), Ordering::Relaxed);
+    }
+
+    fn sleepers(&self) -> MutexGuard<'_, Vec<Arc<Parker>>> {
+        self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The number of this rank's next collective.
+    pub(crate) fn next_collective(&mut self) -> u32 {
+        let number = self.collectives;
+        self.collectives = number.wrapping_add(1);
+        number
+    }
+
+    /// The number of the next message to or from a peer.
+    pub(crate) fn next_message(&mut self, peer: u32, sent: bool) -> u32 {
+        let peer = &mut self.peers[peer as usize];
+        let count = if sent {
+            &mut peer.messages_sent
+        } else {
+            &mut peer.messages_received
+        };
+        let number = *count;
+        *count = number.wrapping_add(1);
+        number
+    }
+
+    /// Nothing queued, nothing in flight, links quiet: nobody need drive it.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.queue.is_empty()
+            && self.flight.is_empty()
+            && self.peers.iter().all(|peer| match &peer.way {
+                Way::Posted(p) => p.batch.is_empty() && is_quiet(&p.link),
+                Way::Own | Way::Mapped { .. } => true,
+            })
+    }
+
+    /// The oldest op that is not complete.
+    pub(crate) fn current(&mut self) -> Option<&mut Op> {
+        match self.flight.front_mut() {
+            Some((_, op)) => Some(op),
+            None => self.queue.front_mut(),
+        }
+    }
+
+    /// What this rank is doing, for an error.
+    pub(crate) fn status(&self, finished: u64) -> RankStatus {
+        let waits = self.waiting.iter().find(|w| w.command >= self.finished);
+        let op = self.flight.front().map(|(_, op)| op);
+        let call = op.or(self.queue.front()).map(|op| op.call);
+        RankStatus {
+            rank: self.own.rank,
+            call,
+            finished,
+            waits_for: call.and(waits).map(|w| (w.peer, w.step)),
+        }
+    }
+
+    pub(crate) fn queues(&mut self) -> impl Iterator<Item = &mut dyn Queue> {
+        let links = self.peers.iter_mut().filter_map(|peer| match &mut peer.way {
+            Way::Posted(posted) => Some(&mut posted.link as &mut dyn Queue),
+            Way::Own | Way::Mapped { .. } => None,
+        });
+        std::iter::once(&mut self.stream as &mut dyn Queue).chain(links)
+    }
+
+    fn advance(&mut self) -> Result<bool> {
+        let mut moved = self.feed()?;
+        let polled = self.stream.poll(BUDGET);
+        match polled {
+            Ok(polled) => {
+                moved |= polled.moved;
+                self.finished = polled.completed;
+                while self
+                    .waiting
+                    .front()
+                    .is_some_and(|w| w.command < polled.completed)
+                {
+                    self.waiting.pop_front();
+                }
+            }
+            Err(error) => return Err(self.stream_error(error)),
+        }
+        for peer in self.peers.iter_mut().filter(|_| self.posted) {
+            if let Way::Posted(posted) = &mut peer.way {
+                let polled = posted
+                    .link
+                    .poll(BUDGET)
+                    .map_err(|error| link_error(error, peer.rank, self.flight.front()))?;
+                moved |= polled.moved;
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Lowers and submits as much as the queues take.
+    fn feed(&mut self) -> Result<bool> {
+        let mut moved = false;
+        loop {
+            if self.batch.is_empty() && !self.lowered && !self.lower()? {
+                return Ok(moved | self.submit_links()?);
+            }
+            let before = self.batch.len();
+            if before > 0 {
+                let accepted = self.stream.submit(&mut self.batch);
+                let accepted = accepted.map_err(|error| self.stream_error(error))?;
+                moved |= accepted > 0;
+            }
+            self.submit_links()?;
+            if !self.batch.is_empty() {
+                return Ok(moved);
+            }
+            if self.lowered {
+                self.lowered = false;
+                if let Some(op) = self.queue.pop_front() {
+                    self.flight.push_back((self.emitted, op));
+                }
+            }
+        }
+    }
+
+    /// Writes the next batch; false if there is nothing to lower.
+    fn lower(&mut self) -> Result<bool> {
+        let Some(op) = self.queue.front() else {
+            return Ok(false);
+        };
+        if self.cursor.is_start() {
+            self.number += 1;
+            let scratch = op.planned.scratch_bytes();
+            if scratch > self.scratch.as_ref().map_or(0, Memory::len) {
+                let request = MemoryRequest::new(MemoryKind::Data, scratch);
+                self.scratch = Some(self.device.alloc(&request)?);
+            }
+        }
+        let scratch = self.scratch.as_ref().map_or(0, Memory::base);
+        let mut lowering = Lowering {
+            own: self.own,
+            peers: &mut self.peers,
+            posted: self.posted,
+            stream: &mut self.batch,
+            emitted: self.emitted,
+            waiting: &mut self.waiting,
+            number: self.number,
+            scratch,
+            runs: &mut self.runs,
+        };
+        self.lowered = lowering.run(op, &mut self.cursor);
+        self.emitted += self.batch.len() as u64;
+        if self.lowered {
+            self.cursor = Cursor::default();
+        }
+        Ok(true)
+    }
+
+    fn submit_links(&mut self) -> Result<bool> {
+        let mut moved = false;
+        for peer in self.peers.iter_mut().filter(|_| self.posted) {
+            if let Way::Posted(posted) = &mut peer.way
+                && !posted.batch.is_empty()
+            {
+                let accepted = posted
+                    .link
+                    .submit(&mut posted.batch)
+                    .map_err(|error| link_error(error, peer.rank, self.flight.front()))?;
+                moved |= accepted > 0;
+            }
+        }
+        Ok(moved)
+    }
+
+    fn stream_error(&self, error: unisono_hal::Error) -> Error {
+        let call = self.current_call();
+        let waits = self.waiting.front();
+        if error.status == unisono_hal::Status::Mismatch
+            && let (Some(ours), Some(theirs), Some(waits)) =
+                (call, Call::from_words(error.words), waits)
+        {
+            return Error::Mismatch(Mismatch {
+                rank: self.own.rank,
+                ours,
+                peer: waits.peer,
+                theirs,
+            });
+        }
+        Error::Plugin {
+            source: Arc::new(error),
+            peer: waits.map(|w| w.peer),
+            call,
+        }
+    }
+
+    pub(crate) fn current_call(&self) -> Option<Call> {
+        let flight = self.flight.iter().find(|(end, _)| *end > self.finished);
+        let op = flight.map(|(_, op)| op).or(self.queue.front());
+        op.map(|op| op.call)
+    }
+
+    /// Releases every wait on this rank's flags and drops what has not started.
+    fn abort(&mut self) {
+        self.poison();
+        self.stream.aborter().abort();
+        for peer in &mut self.peers {
+            if let Way::Posted(posted) = &mut peer.way {
+                posted.link.aborter().abort();
+            }
+        }
+        self.queue.clear();
+        self.batch.clear();
+        self.waiting.clear();
+    }
+
+    /// A peer may be writing the same flags, so this is repeated until the stream is drained.
+    fn poison(&self) {
+        for offset in self.own.arena.flags() {
+            crate::arena::poison(self.own.signal_host + offset);
+        }
+    }
+
+    fn drain(&mut self) {
+        if self.flight.is_empty() {
+            return;
+        }
+        self.poison();
+        let _ = self.stream.poll(BUDGET);
+        if self.is_drained() {
+            self.flight.clear();
+        }
+    }
+
+    /// Whether no device or link can still touch a caller's buffer.
+    pub(crate) fn is_drained(&self) -> bool {
+        is_quiet(&self.stream)
+            && self.peers.iter().all(|peer| match &peer.way {
+                Way::Posted(posted) => is_quiet(&posted.link),
+                Way::Own | Way::Mapped { .. } => true,
+            })
+    }
+}
+
+/// Whether a queue has nothing left to do; one that cannot say is not trusted to have.
+fn is_quiet(queue: &dyn Queue) -> bool {
+    use unisono_hal::State::{Failed, Idle};
+    queue
+        .state()
+        .is_ok_and(|state| matches!(state.state, Idle | Failed))
+}
+
+#[allow(unsafe_code, reason = "commands hold plain addresses; this is where the lane answers for them")]
+pub(super) fn new_batch() -> Batch {
+    // SAFETY: a lane's batches are filled by `Lowering` alone. Its addresses are the lane's arena
+    // and the arenas of its peers, all of which the lane keeps mapped until its queues are quiet,
+    // and the buffers of ops, which their callers keep alive and untouched until the op is complete
+    // (borrowed by the blocking form, owned by the stream form, promised by the raw form). That
+    // commands do not race is what the plan verifier proves of every program.
+    unsafe { Batch::new() }
+}
+
+fn link_error(error: unisono_hal::Error, peer: u32, op: Option<&(u64, Op)>) -> Error {
+    Error::Plugin {
+        source: Arc::new(error),
+        peer: Some(peer),
+        call: op.map(|(_, op)| op.call),
+    }
+}

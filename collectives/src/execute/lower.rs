@@ -1,0 +1,272 @@
+//! A plan becomes commands: walks the program piece by piece and writes one batch for the stream
+//! and one for each posted link.
+//!
+//! Lowering can stop after any step and go on later, so a long message needs no long batch.
+
+use std::collections::VecDeque;
+
+use unisono_hal::{Batch, Reduce};
+use unisono_plan::{Action, Buffer, Place, Step, Value};
+
+use super::op::Op;
+use super::peer::{Own, Peer, Way};
+use super::place::{Resolved, Run};
+
+/// Commands that a batch holds at most before it is submitted.
+const BATCH: usize = 256;
+
+/// Where in its program an op is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cursor {
+    round: u64,
+    step: usize,
+}
+
+impl Cursor {
+    pub(crate) fn is_start(&self) -> bool {
+        self.round == 0 && self.step == 0
+    }
+}
+
+/// A wait in the stream: what an error names if it does not end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    /// The stream's command number, from 0.
+    pub command: u64,
+    pub peer: u32,
+    pub step: u32,
+}
+
+/// What lowering writes into, and what it has to know of its rank.
+pub(crate) struct Lowering<'a> {
+    pub own: Own,
+    pub peers: &'a mut [Peer],
+    /// Whether any peer is reached by a posted link.
+    pub posted: bool,
+    pub stream: &'a mut Batch,
+    /// Commands written to the stream before this batch.
+    pub emitted: u64,
+    pub waiting: &'a mut VecDeque<Waiting>,
+    /// The number of the op, to tell the first signal between two ranks.
+    pub number: u64,
+    /// Scratch of this rank, for all instances.
+    pub scratch: u64,
+    pub runs: &'a mut Vec<Run>,
+}
+
+impl Lowering<'_> {
+    /// Writes commands from `cursor` on until the batch is full; true when the op is fully written.
+    pub(crate) fn run(&mut self, op: &Op, cursor: &mut Cursor) -> bool {
+        let program = &op.planned.program;
+        let pieces = op.planned.geometry.pieces();
+        let rounds = pieces + u64::from(program.max_skew);
+        while cursor.round < rounds {
+            while let Some(step) = program.steps.get(cursor.step) {
+                if self.stream.len() >= BATCH {
+                    return false;
+                }
+                if let Some(piece) = cursor.round.checked_sub(u64::from(step.skew))
+                    && piece < pieces
+                {
+                    self.step(op, step, cursor.step as u32, piece);
+                }
+                cursor.step += 1;
+            }
+            cursor.step = 0;
+            cursor.round += 1;
+        }
+        if self.posted {
+            for peer in self.peers.iter_mut() {
+                peer.settle_all(&self.own, self.stream);
+            }
+        }
+        true
+    }
+
+    fn step(&mut self, op: &Op, step: &Step, index: u32, piece: u64) {
+        match &step.action {
+            Action::Wait { from, blocks } => {
+                self.note_wait(*from, index);
+                let peer = &mut self.peers[*from as usize];
+                let words = (peer.compared != self.number).then_some(op.words);
+                peer.compared = self.number;
+                peer.await_data(&self.own, self.stream, words, *blocks);
+            }
+            Action::Release { from } => {
+                let slot = self.peers[*from as usize].current_slot(&self.own);
+                self.settle(slot, self.own.arena.slot_bytes);
+                self.peers[*from as usize].release(&self.own, self.stream);
+            }
+            Action::Copy { dst, src } => {
+                let dst = self.resolve(op, dst, piece);
+                let src = self.resolve(op, src, piece);
+                self.copy(op, &dst, &src, piece);
+            }
+            Action::Reduce { dst, a, b, last } => {
+                let dst = self.resolve(op, dst, piece);
+                self.reduce(op, &dst, [a, b], *last, piece);
+            }
+            Action::Put { to, value } => self.put(op, *to, value, index, piece),
+        }
+    }
+
+    fn put(&mut self, op: &Op, to: u32, value: &Value, index: u32, piece: u64) {
+        let target = to as usize;
+        let words = (self.peers[target].signed != self.number).then_some(op.words);
+        self.peers[target].signed = self.number;
+        self.note_wait(to, index);
+        self.peers[target].await_credit(&self.own, self.stream);
+        let posted = matches!(self.peers[target].way, Way::Posted(_));
+        self.runs.clear();
+        match value {
+            Value::Empty => {}
+            Value::Copy(src) if posted => {
+                let src = self.resolve(op, src, piece);
+                self.gather(op, &src, piece);
+            }
+            Value::Copy(src) => {
+                let slot = self.peers[target].next_slot(&self.own);
+                let src = self.resolve(op, src, piece);
+                self.copy(op, &Resolved::packed(slot, src.blocks), &src, piece);
+            }
+            Value::Reduce { a, b, last } => {
+                let slot = self.peers[target].next_slot(&self.own);
+                let dst = Resolved::packed(slot, value.blocks());
+                self.reduce(op, &dst, [a, b], *last, piece);
+                let blocks = value.blocks();
+                let bytes = op.planned.geometry.packed(blocks, piece) * op.planned.element;
+                self.runs.push(Run {
+                    address: slot,
+                    bytes,
+                });
+            }
+        }
+        let peer = &mut self.peers[target];
+        if posted {
+            peer.post(&self.own, self.stream, self.runs, words);
+        } else {
+            peer.signal_data(&self.own, self.stream, words);
+        }
+    }
+
+    /// The sources of a posted put, merged where they touch.
+    fn gather(&mut self, op: &Op, src: &Resolved, piece: u64) {
+        let mut before = 0;
+        for index in 0..src.blocks.count {
+            let bytes = op.planned.bytes(src.blocks.first + index, piece);
+            let address = src.address(&op.planned, index, piece, before);
+            before += bytes;
+            match self.runs.last_mut() {
+                _ if bytes == 0 => {}
+                Some(last) if last.address + last.bytes == address => last.bytes += bytes,
+                _ => self.runs.push(Run { address, bytes }),
+            }
+        }
+    }
+
+    fn copy(&mut self, op: &Op, dst: &Resolved, src: &Resolved, piece: u64) {
+        self.merged(op, [dst, src], piece, |this, [dst, src], bytes| {
+            if dst != src {
+                this.settle(dst, bytes);
+                this.stream.copy(dst, src, bytes);
+            }
+        });
+    }
+
+    fn reduce(&mut self, op: &Op, dst: &Resolved, operands: [&Place; 2], last: bool, piece: u64) {
+        let planned = &op.planned;
+        let [a, b] = operands.map(|place| self.resolve(op, place, piece));
+        let divisor = if last { planned.divisor } else { 0 };
+        self.merged(op, [dst, &a, &b], piece, |this, [dst, a, b], bytes| {
+            this.settle(dst, bytes);
+            this.stream.reduce(&Reduce {
+                dst,
+                a,
+                b,
+                elements: bytes / planned.element,
+                repeat: 1,
+                dst_stride: 0,
+                a_stride: 0,
+                b_stride: 0,
+                dtype: planned.dtype,
+                reduction: planned.reduction,
+                divisor,
+                streaming: false,
+            });
+        });
+    }
+
+    /// Calls `emit` with the addresses and bytes of each run; neighbouring blocks that touch in all
+    /// places are one run.
+    fn merged<const N: usize>(
+        &mut self,
+        op: &Op,
+        places: [&Resolved; N],
+        piece: u64,
+        mut emit: impl FnMut(&mut Self, [u64; N], u64),
+    ) {
+        let mut before = 0;
+        let mut run: Option<([u64; N], u64)> = None;
+        for index in 0..places[0].blocks.count {
+            let bytes = op.planned.bytes(places[0].blocks.first + index, piece);
+            let at = places.map(|place| place.address(&op.planned, index, piece, before));
+            before += bytes;
+            match &mut run {
+                _ if bytes == 0 => {}
+                Some((start, len)) if start.map(|s| s.wrapping_add(*len)) == at => *len += bytes,
+                _ => {
+                    if let Some((start, len)) = run.replace((at, bytes)) {
+                        emit(self, start, len);
+                    }
+                }
+            }
+        }
+        if let Some((start, len)) = run {
+            emit(self, start, len);
+        }
+    }
+
+    /// Before `bytes` at `address` are overwritten: no posted put may still read them.
+    fn settle(&mut self, address: u64, bytes: u64) {
+        if self.posted {
+            for peer in self.peers.iter_mut() {
+                peer.settle(&self.own, self.stream, address, address + bytes);
+            }
+        }
+    }
+
+    fn note_wait(&mut self, peer: u32, step: u32) {
+        self.waiting.push_back(Waiting {
+            command: self.emitted + self.stream.len() as u64,
+            peer,
+            step,
+        });
+    }
+
+    fn resolve(&self, op: &Op, place: &Place, piece: u64) -> Resolved {
+        match *place {
+            Place::Slot { from, blocks } => {
+                let peer = &self.peers[from as usize];
+                let address = peer.current_slot(&self.own);
+                Resolved::part(op, address, peer.current_blocks, blocks, piece)
+            }
+            Place::Local {
+                buffer: Buffer::Scratch,
+                blocks,
+            } => {
+                let program = &op.planned.program;
+                let instance = piece % u64::from(program.scratch_instances());
+                let address = self.scratch + instance * op.planned.scratch_instance_bytes();
+                Resolved::part(op, address, program.scratch, blocks, piece)
+            }
+            Place::Local { buffer, blocks } => {
+                Resolved::buffer(op, self.own.rank, self.own.rank, buffer, blocks)
+            }
+            Place::Peer {
+                rank,
+                buffer,
+                blocks,
+            } => Resolved::buffer(op, self.own.rank, rank, buffer, blocks),
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! One rank's half of its two channels with one peer: where slots and flags lie, and how far they
+//! have been used.
+
+use std::collections::VecDeque;
+
+use unisono_hal::{Batch, Link, Put};
+use unisono_plan::Blocks;
+
+use super::place::Run;
+use crate::arena::{Arena, Counter};
+
+/// The window numbers of posted links.
+pub(crate) const SIGNAL_WINDOW: u32 = 0;
+pub(crate) const SLOTS_WINDOW: u32 = 1;
+
+/// How the peer's memory is reached.
+pub(crate) enum Way {
+    /// This rank itself: no channel.
+    Own,
+    /// The peer's arena is imported.
+    Mapped {
+        signal: u64,
+        slots: u64,
+        bell: u64,
+    },
+    /// A link writes it.
+    Posted(Box<Posted>),
+}
+
+/// The posted link to a peer, and what waits in it.
+pub(crate) struct Posted {
+    pub link: Link,
+    pub batch: Batch,
+    /// Sources of puts that the link may still read, oldest first.
+    pub outstanding: VecDeque<Source>,
+}
+
+/// Memory that a put reads until it is done: the span of its sources.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source {
+    pub from: u64,
+    pub to: u64,
+}
+
+pub(crate) struct Peer {
+    pub rank: u32,
+    pub way: Way,
+    /// Puts sent and received so far.
+    pub sent: u64,
+    pub received: u64,
+    /// The op (by number) whose signature was last sent and last compared.
+    pub signed: u64,
+    pub compared: u64,
+    /// The blocks that the slot holds that was waited for last.
+    pub current_blocks: Blocks,
+    /// Messages of send/recv so far, each way.
+    pub messages_sent: u32,
+    pub messages_received: u32,
+}
+
+/// This rank's own arena, and which rank it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Own {
+    pub rank: u32,
+    pub arena: Arena,
+    pub signal: u64,
+    pub slots: u64,
+    /// Where the CPU sees the signal part.
+    pub signal_host: u64,
+}
+
+impl Own {
+    pub(super) fn counter(&self, peer: u32, counter: Counter) -> u64 {
+        self.signal + self.arena.counter(peer, counter)
+    }
+
+    fn slot_of(&self, number: u64) -> u32 {
+        (number % u64::from(self.arena.depth)) as u32
+    }
+}
+
+impl Peer {
+    pub(crate) fn new(rank: u32, way: Way) -> Self {
+        Self {
+            rank,
+            way,
+            sent: 0,
+            received: 0,
+            signed: 0,
+            compared: 0,
+            current_blocks: Blocks::NONE,
+            messages_sent: 0,
+            messages_received: 0,
+        }
+    }
+
+    /// The slot that the next put fills, in the peer's arena or (posted) in this rank's own.
+    pub(super) fn next_slot(&self, own: &Own) -> u64 {
+        let slot = own.slot_of(self.sent);
+        match &self.way {
+            Way::Mapped { slots, .. } => slots + own.arena.slot(own.rank, slot),
+            Way::Own | Way::Posted(_) => own.slots + own.arena.send_slot(self.rank, slot),
+        }
+    }
+
+    /// The slot that was waited for last.
+    pub(super) fn current_slot(&self, own: &Own) -> u64 {
+        let slot = own.slot_of(self.received.wrapping_sub(1));
+        own.slots + own.arena.slot(self.rank, slot)
+    }
+
+    /// Before a put: wait until the peer has given its slot back.
+    pub(super) fn await_credit(&mut self, own: &Own, stream: &mut Batch) {
+        if self.sent < u64::from(own.arena.depth) {
+            return;
+        }
+        let flag = own.signal + own.arena.credit_flag(self.rank);
+        let counter = own.counter(self.rank, Counter::CreditWait);
+        match &mut self.way {
+            Way::Posted(posted) => posted.batch.wait(flag, counter, None),
+            Way::Own | Way::Mapped { .. } => stream.wait(flag, counter, None),
+        }
+    }
+
+    /// After a put's slot was written (mapped): tell the peer.
+    pub(super) fn signal_data(&mut self, own: &Own, stream: &mut Batch, words: Option<[u64; 3]>) {
+        let slot = own.slot_of(self.sent);
+        self.sent += 1;
+        let Way::Mapped { signal, bell, .. } = self.way else {
+            unreachable!("posted puts are signalled by their link");
+        };
+        stream.signal(
+            signal + own.arena.data_flag(own.rank, slot),
+            own.counter(self.rank, Counter::DataSignal(slot)),
+            bell,
+            words,
+        );
+    }
+
+    /// Hand a put to the posted link: `runs` are its sources, in order.
+    pub(super) fn post(
+        &mut self,
+        own: &Own,
+        stream: &mut Batch,
+        runs: &[Run],
+        words: Option<[u64; 3]>,
+    ) {
+        let slot = own.slot_of(self.sent);
+        self.sent += 1;
+        let rank = self.rank;
+        let Way::Posted(posted) = &mut self.way else {
+            unreachable!("only posted links take puts");
+        };
+        ring(own, rank, stream, &mut posted.batch);
+        let mut offset = own.arena.slot(own.rank, slot);
+        let mut span = Source { from: u64::MAX, to: 0 };
+        let (last, before) = match runs.split_last() {
+            Some((last, before)) => (*last, before),
+            None => (Run::NONE, runs),
+        };
+        for run in before {
+            posted.batch.put(&Put {
+                dst_offset: offset,
+                ..gathered(*run)
+            });
+            offset += run.bytes;
+        }
+        for run in runs {
+            span.from = span.from.min(run.address);
+            span.to = span.to.max(run.address + run.bytes);
+        }
+        posted.batch.put(&Put {
+            dst_offset: offset,
+            signal: Some((SIGNAL_WINDOW, own.arena.data_flag(own.rank, slot))),
+            words,
+            done: Some((
+                own.signal + own.arena.done_flag(rank),
+                own.counter(rank, Counter::DoneSignal),
+            )),
+            ..gathered(last)
+        });
+        posted.outstanding.push_back(span);
+    }
+
+    /// Wait for the next slot from the peer.
+    pub(super) fn await_data(
+        &mut self,
+        own: &Own,
+        stream: &mut Batch,
+        words: Option<[u64; 3]>,
+        blocks: Blocks,
+    ) {
+        let slot = own.slot_of(self.received);
+        self.current_blocks = blocks;
+        self.received += 1;
+        stream.wait(
+            own.signal + own.arena.data_flag(self.rank, slot),
+            own.counter(self.rank, Counter::DataWait(slot)),
+            words,
+        );
+    }
+
+    /// Give the current slot back.
+    pub(super) fn release(&mut self, own: &Own, stream: &mut Batch) {
+        let rank = self.rank;
+        let flag = own.arena.credit_flag(own.rank);
+        match &mut self.way {
+            Way::Own => {}
+            Way::Mapped { signal, bell, .. } => stream.signal(
+                *signal + flag,
+                own.counter(rank, Counter::CreditSignal),
+                *bell,
+                None,
+            ),
+            Way::Posted(posted) => {
+                ring(own, rank, stream, &mut posted.batch);
+                posted.batch.put(&Put {
+                    signal: Some((SIGNAL_WINDOW, flag)),
+                    ..gathered(Run::NONE)
+                });
+            }
+        }
+    }
+
+    /// Wait until the link has let go of every source that overlaps `[from, to)`.
+    pub(super) fn settle(&mut self, own: &Own, stream: &mut Batch, from: u64, to: u64) {
+        let rank = self.rank;
+        let Way::Posted(posted) = &mut self.way else {
+            return;
+        };
+        let overlapping = posted
+            .outstanding
+            .iter()
+            .rposition(|source| source.from < to && from < source.to);
+        if let Some(last) = overlapping {
+            await_done(own, rank, stream, posted, last + 1);
+        }
+    }
+
+    /// Wait until the link has let go of every source.
+    pub(super) fn settle_all(&mut self, own: &Own, stream: &mut Batch) {
+        let rank = self.rank;
+        if let Way::Posted(posted) = &mut self.way {
+            let all = posted.outstanding.len();
+            await_done(own, rank, stream, posted, all);
+        }
+    }
+}
+
+impl Posted {
+    pub(crate) fn new(link: Link) -> Self {
+        Self {
+            link,
+            batch: super::lane::new_batch(),
+            outstanding: VecDeque::new(),
+        }
+    }
+}
+
+/// A put of one run to the slots, without signals.
+fn gathered(run: Run) -> Put {
+    Put {
+        src: run.address,
+        bytes: run.bytes,
+        repeat: 1,
+        src_stride: 0,
+        dst_window: SLOTS_WINDOW,
+        dst_offset: 0,
+        signal: None,
+        done: None,
+        words: None,
+    }
+}
+
+/// The stream rings the link: what it did before is done.
+fn ring(own: &Own, rank: u32, stream: &mut Batch, link: &mut Batch) {
+    let flag = own.signal + own.arena.doorbell_flag(rank);
+    stream.signal(flag, own.counter(rank, Counter::DoorbellSignal), 0, None);
+    link.wait(flag, own.counter(rank, Counter::DoorbellWait), None);
+}
+
+fn await_done(own: &Own, rank: u32, stream: &mut Batch, posted: &mut Posted, puts: usize) {
+    let flag = own.signal + own.arena.done_flag(rank);
+    for _ in posted.outstanding.drain(..puts) {
+        stream.wait(flag, own.counter(rank, Counter::DoneWait), None);
+    }
+}

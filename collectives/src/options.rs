@@ -1,0 +1,213 @@
+//! What a process says in order to take part in a job.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use unisono_bootstrap::{Heartbeat, InterfaceFilter, NodeId, RootSpec, SecretSource};
+use unisono_hal::{Loader, Plugin};
+use unisono_plan::select::Overrides;
+
+/// A plugin to use.
+#[derive(Clone, Debug)]
+pub struct PluginRequest {
+    /// Its name.
+    pub name: String,
+    /// Where it is: a file, or by the loader's search.
+    pub path: Option<PathBuf>,
+    /// A plugin that is linked into the program; no file is looked for.
+    pub linked: Option<Plugin>,
+    /// Its parameters, as they would stand in the cluster file.
+    pub params: Vec<(String, String)>,
+}
+
+impl PluginRequest {
+    /// A plugin to be found by the loader's search, with its default parameters.
+    #[must_use]
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            path: None,
+            linked: None,
+            params: Vec::new(),
+        }
+    }
+}
+
+/// How long things may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// Meeting the other ranks, and forming a communicator.
+    pub init: Duration,
+    /// One call, from its first step on.
+    pub op: Duration,
+}
+
+impl Default for Timeouts {
+    /// A minute each.
+    fn default() -> Self {
+        let minute = Duration::from_secs(60);
+        Self {
+            init: minute,
+            op: minute,
+        }
+    }
+}
+
+/// What is forced in a communicator, by its name and number of ranks.
+#[derive(Clone)]
+pub struct Rules(Arc<dyn Fn(&str, u32) -> Overrides + Send + Sync>);
+
+impl Rules {
+    /// Rules as a function, which must answer alike on all ranks.
+    #[must_use]
+    pub fn new(find: impl Fn(&str, u32) -> Overrides + Send + Sync + 'static) -> Self {
+        Self(Arc::new(find))
+    }
+
+    /// The rules for one communicator.
+    #[must_use]
+    pub fn find(&self, communicator: &str, ranks: u32) -> Overrides {
+        (self.0)(communicator, ranks)
+    }
+}
+
+impl Default for Rules {
+    /// Nothing is forced.
+    fn default() -> Self {
+        Self::new(|_, _| Overrides::NONE)
+    }
+}
+
+impl fmt::Debug for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Rules")
+    }
+}
+
+/// How much memory a communicator may hold for its channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryOptions {
+    /// Bytes of staging that a rank may own, over all peers. Slots shrink to fit.
+    pub budget: u64,
+    /// Bytes of a slot: the largest piece of a message that travels at once.
+    pub slot: u64,
+    /// Slots from each rank to each other.
+    pub slots: u32,
+}
+
+impl Default for MemoryOptions {
+    fn default() -> Self {
+        Self {
+            budget: 256 << 20,
+            slot: 128 << 10,
+            slots: 8,
+        }
+    }
+}
+
+impl MemoryOptions {
+    /// The smallest slot that a budget can shrink slots to.
+    pub const SMALLEST_SLOT: u64 = 4 << 10;
+
+    /// The bytes of a slot in a communicator of `ranks` ranks; `None` if the budget is too small.
+    #[must_use]
+    pub fn slot_for(&self, ranks: u32) -> Option<u64> {
+        let peers = u64::from(ranks.saturating_sub(1)).max(1);
+        let mut slot = self.slot.next_multiple_of(64).max(Self::SMALLEST_SLOT);
+        while peers * u64::from(self.slots) * slot > self.budget {
+            slot /= 2;
+            if slot < Self::SMALLEST_SLOT {
+                return None;
+            }
+        }
+        Some(slot)
+    }
+}
+
+/// All that a rank says to join a job.
+#[derive(Clone, Debug)]
+pub struct InitOptions {
+    /// This rank, and how many there are.
+    pub rank: u32,
+    /// Ranks in the job.
+    pub size: u32,
+    /// Ranks of the job on this node, if known.
+    pub local_size: Option<u32>,
+    /// Where the ranks meet.
+    pub root: RootSpec,
+    /// How they recognise each other.
+    pub secret: SecretSource,
+    /// Overrides the node's identity.
+    pub node_id: Option<NodeId>,
+    /// The launcher's name for the job.
+    pub job: String,
+    /// Which interfaces are offered to the others.
+    pub interfaces: InterfaceFilter,
+    /// Signs of life between nodes.
+    pub heartbeat: Heartbeat,
+    /// Where plugins are looked for.
+    pub loader: Loader,
+    /// Plugins in order of preference. The first with a device gives this rank its device, unless
+    /// `device` says otherwise.
+    pub plugins: Vec<PluginRequest>,
+    /// The plugin and the number of the device that this rank uses.
+    pub device: Option<(String, u32)>,
+    /// Kinds of links that must not be used, such as "shm".
+    pub without_links: Vec<String>,
+    /// Deadlines.
+    pub timeouts: Timeouts,
+    /// Memory.
+    pub memory: MemoryOptions,
+    /// Algorithms forced by op, size and communicator.
+    pub rules: Rules,
+    /// The same bits for the same inputs, whatever the links (see `Communicator`).
+    pub deterministic: bool,
+    /// How long a waiting rank yields before it sleeps.
+    pub before_sleep: Duration,
+}
+
+impl InitOptions {
+    /// Options with everything else at its default.
+    #[must_use]
+    pub fn new(rank: u32, size: u32, root: RootSpec) -> Self {
+        Self {
+            rank,
+            size,
+            local_size: None,
+            root,
+            secret: SecretSource::PeerCredentials,
+            node_id: None,
+            job: String::new(),
+            interfaces: InterfaceFilter::default(),
+            heartbeat: Heartbeat::default(),
+            loader: Loader::default(),
+            plugins: Vec::new(),
+            device: None,
+            without_links: Vec::new(),
+            timeouts: Timeouts::default(),
+            memory: MemoryOptions::default(),
+            rules: Rules::default(),
+            deterministic: false,
+            before_sleep: Duration::from_micros(200),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_shrink_to_the_budget() {
+        let memory = MemoryOptions::default();
+        assert_eq!(memory.slot_for(2), Some(128 << 10));
+        assert_eq!(memory.slot_for(1000), Some(32 << 10));
+        let tiny = MemoryOptions {
+            budget: 1024,
+            ..memory
+        };
+        assert_eq!(tiny.slot_for(2), None);
+    }
+}

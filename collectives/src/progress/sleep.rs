@@ -1,0 +1,145 @@
+//! Sleeping until a lane can go on.
+//!
+//! A sleeper arms every queue that it depends on and publishes how it sleeps: on the streams' futex
+//! if shared memory is all that it waits for, on descriptors otherwise. After arming it looks once
+//! more, so what becomes ready in between ends the sleep at once.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use unisono_hal::{Sleep, SleepWays};
+
+use super::{Parker, Progress};
+use crate::execute::Lane;
+
+/// What a thread can sleep on, gathered from the queues that it armed.
+#[derive(Default)]
+pub(super) struct Armed {
+    lanes: Vec<Arc<Lane>>,
+    futex: Option<(usize, u32)>,
+    fds: Vec<(i32, u32)>,
+    ready: bool,
+}
+
+impl Armed {
+    /// Arms the queues of `lanes`; lanes that another thread drives are left to it.
+    pub(super) fn new(lanes: Vec<Arc<Lane>>, ways: SleepWays, parker: &Arc<Parker>) -> Self {
+        let mut armed = Self::default();
+        let waker = parker.waker();
+        for lane in lanes {
+            let Some(mut state) = lane.try_lock() else {
+                continue;
+            };
+            for queue in state.queues() {
+                match queue.arm(ways, &waker) {
+                    Ok(Sleep::Ready) | Err(_) => armed.ready = true,
+                    Ok(Sleep::Futex { addr, value }) => {
+                        // All streams of a process share one bell. The oldest value counts: what
+                        // changed since then may be ours.
+                        armed.futex.get_or_insert((addr, value));
+                    }
+                    Ok(Sleep::Fd { fd, events }) => armed.fds.push((fd, events)),
+                    Ok(Sleep::Waker) => {}
+                }
+            }
+            drop(state);
+            armed.lanes.push(lane);
+        }
+        armed
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    /// Sleeps on the descriptors, on `others` and on the parker.
+    pub(super) fn poll(&self, parker: &Parker, others: &[BorrowedFd<'_>], limit: Duration) {
+        let mut polled: Vec<PollFd<'_>> = vec![PollFd::new(parker, PollFlags::IN)];
+        polled.extend(
+            others
+                .iter()
+                .map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)),
+        );
+        #[allow(unsafe_code, reason = "descriptors cross the plugin boundary as numbers")]
+        for (fd, events) in &self.fds {
+            // SAFETY: the contract keeps the descriptor open until the queue is disarmed, which
+            // happens after this sleep.
+            let fd = unsafe { BorrowedFd::borrow_raw(*fd) };
+            polled.push(PollFd::from_borrowed_fd(
+                fd,
+                PollFlags::from_bits_truncate(*events as u16),
+            ));
+        }
+        let limit = Timespec::try_from(limit).unwrap_or(Timespec {
+            tv_sec: 1,
+            tv_nsec: 0,
+        });
+        // An interrupted or failed poll is a short sleep: the caller looks again either way.
+        let _ = rustix::event::poll(&mut polled, Some(&limit));
+        parker.clear();
+    }
+}
+
+impl Drop for Armed {
+    fn drop(&mut self) {
+        for lane in &self.lanes {
+            for queue in lane.lock().queues() {
+                queue.disarm();
+            }
+        }
+    }
+}
+
+/// Sleeps until `lane` or another lane with work can go on, op `number` is complete, or `limit`.
+pub(super) fn until_ready(progress: &Progress, lane: &Arc<Lane>, number: u64, limit: Duration) {
+    let parker = Parker::current();
+    let mut lanes = progress.active();
+    if !lanes.iter().any(|l| Arc::ptr_eq(l, lane)) {
+        lanes.push(lane.clone());
+    }
+    let futex_only = lanes.iter().all(|l| !l.posted);
+    lane.add_sleeper(&parker);
+    let ways = if futex_only {
+        SleepWays::FUTEX | SleepWays::WAKER
+    } else {
+        SleepWays::FD | SleepWays::WAKER
+    };
+    let armed = Armed::new(lanes, ways, &parker);
+    let done = lane.completed() >= number || lane.failure().is_some();
+    if !done && !armed.is_ready() {
+        match armed.futex {
+            Some((address, value)) if armed.fds.is_empty() => futex_wait(address, value, limit),
+            _ => armed.poll(&parker, &[], limit),
+        }
+    }
+    drop(armed);
+    lane.remove_sleeper(&parker);
+}
+
+#[allow(unsafe_code, reason = "futex words cross the plugin boundary as addresses")]
+fn futex_wait(address: usize, value: u32, limit: Duration) {
+    let limit = libc::timespec {
+        tv_sec: limit.as_secs() as libc::time_t,
+        tv_nsec: libc::c_long::from(limit.subsec_nanos() as i32),
+    };
+    // SAFETY: the contract keeps the word mapped until the queue is disarmed, which happens after
+    // this sleep; the kernel only reads it.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            address,
+            libc::FUTEX_WAIT,
+            value,
+            &raw const limit,
+        );
+    }
+}
+
+/// The descriptors of services, for the thread's own sleep.
+pub(super) fn service_fds<'a>(
+    services: &'a [Arc<dyn super::Service>],
+) -> impl Iterator<Item = BorrowedFd<'a>> {
+    services.iter().map(|service| service.fd())
+}

@@ -1,0 +1,163 @@
+//! The signature of a call: what all its ranks must agree on, in the three words that travel with
+//! the first signal between each two ranks.
+//!
+//! Agreement costs no round: the words lie in the flag's own cache line, and whoever waits for the
+//! flag compares them.
+
+use std::fmt;
+
+use crate::{DataType, ReduceOp};
+
+/// The kind of a call, as it stands in a signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[allow(missing_docs, reason = "the names of the collectives")]
+pub enum CallKind {
+    AllReduce = 1,
+    ReduceScatter = 2,
+    AllGather = 3,
+    Broadcast = 4,
+    Barrier = 5,
+    /// send and recv of one message are the same call, seen from two sides
+    SendRecv = 6,
+}
+
+impl CallKind {
+    const ALL: [Self; 6] = [
+        Self::AllReduce,
+        Self::ReduceScatter,
+        Self::AllGather,
+        Self::Broadcast,
+        Self::Barrier,
+        Self::SendRecv,
+    ];
+
+    /// The name, as in the API.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AllReduce => "all_reduce",
+            Self::ReduceScatter => "reduce_scatter",
+            Self::AllGather => "all_gather",
+            Self::Broadcast => "broadcast",
+            Self::Barrier => "barrier",
+            Self::SendRecv => "send/recv",
+        }
+    }
+}
+
+/// One call, as every rank that takes part must see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// What is called.
+    pub kind: CallKind,
+    /// The communicator's n-th collective, or the pair's n-th message, from 0, modulo 2^32.
+    pub sequence: u32,
+    /// Elements, in the sense of the API's `count`.
+    pub count: u64,
+    /// The type of an element; `None` for a barrier.
+    pub dtype: Option<DataType>,
+    /// The reduction, where there is one.
+    pub op: Option<ReduceOp>,
+    /// The root, where there is one.
+    pub root: Option<u32>,
+    /// A hash of how it runs: algorithm, pieces, windows.
+    pub plan: u32,
+}
+
+impl Call {
+    /// The words that travel.
+    #[must_use]
+    pub fn words(&self) -> [u64; 3] {
+        let dtype = u64::from(self.dtype.map_or(0, DataType::code));
+        let op = self.op.map_or(0, |op| op as u64);
+        [
+            u64::from(self.sequence) << 32 | (self.kind as u64) << 16 | dtype << 8 | op,
+            self.count,
+            u64::from(self.root.map_or(u32::MAX, |r| r)) << 32 | u64::from(self.plan),
+        ]
+    }
+
+    /// The call behind words that a peer sent; `None` if they are no call's.
+    #[must_use]
+    pub fn from_words(words: [u64; 3]) -> Option<Self> {
+        let byte = |shift: u32| (words[0] >> shift) as u8;
+        let root = (words[2] >> 32) as u32;
+        Some(Self {
+            kind: CallKind::ALL.into_iter().find(|k| *k as u8 == byte(16))?,
+            sequence: (words[0] >> 32) as u32,
+            count: words[1],
+            dtype: DataType::from_code(u16::from(byte(8))),
+            op: ReduceOp::ALL.into_iter().find(|op| *op as u8 == byte(0)),
+            root: (root != u32::MAX).then_some(root),
+            plan: words[2] as u32,
+        })
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}(", self.kind.name())?;
+        let mut separator = "";
+        let mut item = |f: &mut fmt::Formatter<'_>, text: String| {
+            let result = write!(f, "{separator}{text}");
+            separator = ", ";
+            result
+        };
+        if let Some(dtype) = self.dtype {
+            item(f, format!("count {}", self.count))?;
+            item(f, dtype.to_string())?;
+        }
+        if let Some(op) = self.op {
+            item(f, op.to_string())?;
+        }
+        if let Some(root) = self.root {
+            item(f, format!("root {root}"))?;
+        }
+        write!(f, ") as call {} with plan {:08x}", self.sequence, self.plan)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_carry_the_whole_call() {
+        let call = Call {
+            kind: CallKind::Broadcast,
+            sequence: u32::MAX,
+            count: 1 << 40,
+            dtype: Some(DataType::Bf16),
+            op: None,
+            root: Some(7),
+            plan: 0xdead_beef,
+        };
+        assert_eq!(Call::from_words(call.words()), Some(call));
+        let barrier = Call {
+            kind: CallKind::Barrier,
+            dtype: None,
+            root: None,
+            ..call
+        };
+        assert_eq!(Call::from_words(barrier.words()), Some(barrier));
+        assert_eq!(Call::from_words([0; 3]), None);
+    }
+
+    #[test]
+    fn a_call_reads_as_it_was_written() {
+        let call = Call {
+            kind: CallKind::AllReduce,
+            sequence: 3,
+            count: 1024,
+            dtype: Some(DataType::F32),
+            op: Some(ReduceOp::Sum),
+            root: None,
+            plan: 1,
+        };
+        assert_eq!(
+            call.to_string(),
+            "all_reduce(count 1024, f32, sum) as call 3 with plan 00000001"
+        );
+    }
+}

@@ -1,0 +1,334 @@
+//! One rank of the job: its control channel, its plugins and device, the frozen link graph, and the
+//! communicators that it is in.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use unisono_bootstrap::{Bootstrap, Control, Directory, Event, Options, Prover, Report};
+use unisono_graph::{
+    DeviceClass, DeviceId, DeviceReport, LinkGraph, LinkReport, LinkType, NodeReport, PluginReport,
+    Scope,
+};
+use unisono_hal::{Device, Memory, MemoryKind, MemoryRequest};
+
+use crate::communicator::Shared;
+use crate::error::{Error, Result};
+use crate::options::InitOptions;
+use crate::progress::Service;
+use crate::runtime::{self, Loaded};
+
+/// How often deadlines of calls that nobody waits for are looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+pub(crate) struct World {
+    pub rank: u32,
+    pub control: Control,
+    pub prover: Prover,
+    pub table: Directory,
+    pub bootstrap: Report,
+    pub graph: LinkGraph,
+    pub reports: Vec<NodeReport>,
+    pub plugins: Vec<Loaded>,
+    pub device: Device,
+    /// The plugin of `device`.
+    pub device_plugin: String,
+    /// What peers ring when they signal this process.
+    pub bell: Memory,
+    pub options: InitOptions,
+    communicators: Mutex<Vec<Weak<Shared>>>,
+}
+
+impl World {
+    /// Loads the plugins, meets the other ranks and freezes the link graph.
+    pub(crate) fn join(options: InitOptions) -> Result<Arc<Self>> {
+        let plugins = runtime::plugins(&options)?;
+        let (device_plugin, device) = choose_device(&options, &plugins)?;
+        let environment = |name: &str| std::env::var(name).ok();
+        let node = options
+            .node_id
+            .unwrap_or_else(|| unisono_bootstrap::NodeId::discover(&environment));
+        let report = node_report(&options, &plugins, &device_plugin, &device, node)?;
+        let mut join = Options::new(options.rank, options.size, options.root.clone());
+        join.local_size = options.local_size;
+        join.secret = options.secret.clone();
+        join.node_id = Some(node);
+        join.job = options.job.clone();
+        join.interfaces = options.interfaces.clone();
+        join.heartbeat = options.heartbeat;
+        join.wait = unisono_bootstrap::Wait::at_most(options.timeouts.init);
+        join.version = format!(
+            "unisono {}, plugin ABI {}.{}",
+            env!("CARGO_PKG_VERSION"),
+            unisono_abi::ABI_MAJOR,
+            unisono_abi::ABI_MINOR
+        );
+        join.payload = payload(&report, &plugins)?;
+        let joined = Bootstrap::join(join)?;
+        let reports = joined
+            .table
+            .entries()
+            .iter()
+            .map(|entry| split_payload(&entry.payload).map(|(report, _)| report))
+            .collect::<Result<Vec<_>>>()?;
+        let graph = unisono_graph::merge(&reports).map_err(|e| Error::Graph(e.to_string()))?;
+        let bell = device.alloc(&MemoryRequest::new(MemoryKind::Bell, 64).exportable())?;
+        let world = Arc::new(Self {
+            rank: options.rank,
+            control: joined.control,
+            prover: joined.prover,
+            table: joined.table,
+            bootstrap: joined.report,
+            graph,
+            reports,
+            plugins,
+            device,
+            device_plugin,
+            bell,
+            options,
+            communicators: Mutex::new(Vec::new()),
+        });
+        if world.options.size > 1 {
+            crate::progress::progress().add_service(Arc::new(Turning(Arc::downgrade(&world), world.control.clone())));
+        }
+        Ok(world)
+    }
+
+    /// Where rank `rank`'s instance of `plugin` listens, if it does.
+    pub(crate) fn plugin_address(&self, rank: u32, plugin: &str) -> Option<Vec<u8>> {
+        let entry = self.table.get(rank)?;
+        let (_, addresses) = split_payload(&entry.payload).ok()?;
+        addresses
+            .into_iter()
+            .find(|(name, _)| name == plugin)
+            .map(|(_, address)| address)
+    }
+
+    pub(crate) fn plugin(&self, name: &str) -> Option<&Loaded> {
+        self.plugins.iter().find(|plugin| plugin.name == name)
+    }
+
+    /// Ranks of this job on this rank's node.
+    pub(crate) fn ranks_here(&self) -> usize {
+        self.table
+            .get(self.rank)
+            .map_or(1, |entry| self.table.node_ranks(entry.node).len())
+    }
+
+    pub(crate) fn add(&self, communicator: &Arc<Shared>) {
+        let mut all = self.lock();
+        all.retain(|c| c.strong_count() > 0);
+        all.push(Arc::downgrade(communicator));
+    }
+
+    fn communicators(&self) -> Vec<Arc<Shared>> {
+        self.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Weak<Shared>>> {
+        self.communicators
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn turn(&self, now: Instant) -> Duration {
+        let communicators = self.communicators();
+        match self.control.turn(now) {
+            Ok(events) => {
+                for event in events {
+                    handle(&communicators, &event);
+                }
+            }
+            Err(error) => {
+                let error = Error::from(error);
+                for communicator in &communicators {
+                    communicator.lane.fail(error.clone());
+                }
+                return LOOK;
+            }
+        }
+        let mut idle = self.control.idle_time(now);
+        for communicator in &communicators {
+            if communicator.look(now) {
+                idle = idle.min(LOOK);
+            }
+        }
+        idle
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        crate::progress::progress().kick();
+        // Peers learn that this rank left; what cannot be told within the time they find out.
+        let wait = unisono_bootstrap::Wait::at_most(Duration::from_secs(2));
+        if let Err(error) = self.control.leave(&wait) {
+            log::debug!("leaving the job: {error}");
+        }
+    }
+}
+
+/// The progress thread's hold on a world: it must not keep the world alive.
+struct Turning(Weak<World>, Control);
+
+impl Service for Turning {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.1.as_fd()
+    }
+
+    fn turn(&self, now: Instant) -> Option<Duration> {
+        Some(self.0.upgrade()?.turn(now))
+    }
+}
+
+fn handle(communicators: &[Arc<Shared>], event: &Event) {
+    for communicator in communicators {
+        communicator.handle(event);
+    }
+}
+
+fn choose_device(options: &InitOptions, plugins: &[Loaded]) -> Result<(String, Device)> {
+    let (loaded, index) = match &options.device {
+        Some((name, index)) => {
+            let loaded = plugins.iter().find(|p| p.name == *name).ok_or_else(|| {
+                let known: Vec<_> = plugins.iter().map(|p| p.name.as_str()).collect();
+                Error::invalid(
+                    "init",
+                    format!(
+                        "device `{name}:{index}` was asked for, but plugin `{name}` is not in use; in use: {}",
+                        known.join(", ")
+                    ),
+                )
+            })?;
+            (loaded, *index)
+        }
+        None => {
+            let mut first = None;
+            for plugin in plugins {
+                if first.is_none() && !plugin.instance.devices()?.is_empty() {
+                    first = Some(plugin);
+                }
+            }
+            let loaded = first.ok_or_else(|| {
+                Error::invalid("init", "no plugin in use has a device; name one that has")
+            })?;
+            (loaded, 0)
+        }
+    };
+    let devices = loaded.instance.devices()?.len();
+    if index as usize >= devices {
+        return Err(Error::invalid(
+            "init",
+            format!(
+                "device `{}:{index}` was asked for, but plugin `{}` has {devices}",
+                loaded.name, loaded.name
+            ),
+        ));
+    }
+    Ok((loaded.name.clone(), loaded.instance.open(index)?))
+}
+
+fn node_report(
+    options: &InitOptions,
+    plugins: &[Loaded],
+    device_plugin: &str,
+    device: &Device,
+    node: unisono_bootstrap::NodeId,
+) -> Result<NodeReport> {
+    let mut report = NodeReport {
+        rank: options.rank,
+        node: unisono_graph::NodeId(node.0),
+        host: hostname(),
+        uses: Some((device_plugin.to_owned(), DeviceId(device.info().id))),
+        plugins: Vec::new(),
+        system: Some(unisono_graph::system::discover()),
+    };
+    for plugin in plugins {
+        let links = plugin.instance.link_report()?;
+        report.plugins.push(PluginReport {
+            plugin: plugin.name.clone(),
+            devices: plugin.instance.devices()?.iter().map(device_report).collect(),
+            links: links
+                .iter()
+                .filter(|link| !options.without_links.contains(&link.kind))
+                .map(link_report)
+                .collect(),
+        });
+    }
+    Ok(report)
+}
+
+fn device_report(info: &unisono_hal::DeviceInfo) -> DeviceReport {
+    use unisono_hal::DeviceKind;
+    DeviceReport {
+        id: DeviceId(info.id),
+        class: match info.kind {
+            DeviceKind::Cpu => DeviceClass::Cpu,
+            DeviceKind::Gpu => DeviceClass::Gpu,
+            DeviceKind::Npu => DeviceClass::Npu,
+            DeviceKind::Nic | DeviceKind::Other => DeviceClass::Other,
+        },
+        name: info.name.clone(),
+        pci: info.pci.clone(),
+        numa: info.numa,
+        memory_bytes: info.memory_bytes,
+    }
+}
+
+fn link_report(link: &unisono_hal::LinkInfo) -> LinkReport {
+    LinkReport {
+        kind: link.kind.clone(),
+        link_type: match link.link_type {
+            unisono_hal::LinkType::Mapped => LinkType::Mapped,
+            unisono_hal::LinkType::Posted => LinkType::Posted,
+        },
+        scope: match link.scope {
+            unisono_hal::Scope::Node => Scope::Node,
+            unisono_hal::Scope::Network => Scope::Network,
+            unisono_hal::Scope::Pair => Scope::Pair,
+        },
+        from: DeviceId(link.from),
+        to: DeviceId(link.to),
+        bytes_per_second: link.bytes_per_second,
+        latency_ns: link.latency_ns,
+        shared: link.shared,
+        rail: link.rail,
+    }
+}
+
+fn hostname() -> String {
+    rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// The report, then each plugin's name and address.
+fn payload(report: &NodeReport, plugins: &[Loaded]) -> Result<Vec<u8>> {
+    let graph_error = |e: unisono_graph::ReportError| Error::Graph(e.to_string());
+    let mut out = Vec::new();
+    crate::communicator::put_bytes(&mut out, &report.to_bytes().map_err(graph_error)?);
+    for plugin in plugins {
+        if let Some(address) = plugin.instance.address()? {
+            crate::communicator::put_bytes(&mut out, plugin.name.as_bytes());
+            crate::communicator::put_bytes(&mut out, &address);
+        }
+    }
+    Ok(out)
+}
+
+type Addresses = Vec<(String, Vec<u8>)>;
+
+fn split_payload(payload: &[u8]) -> Result<(NodeReport, Addresses)> {
+    let bad = || Error::Graph("a rank's report is cut short".to_owned());
+    let mut reader = crate::communicator::Reader(payload);
+    let report = reader.bytes().ok_or_else(bad)?;
+    let report = NodeReport::from_bytes(report).map_err(|e| Error::Graph(e.to_string()))?;
+    let mut addresses = Vec::new();
+    while !reader.is_empty() {
+        let name = reader.bytes().ok_or_else(bad)?;
+        let address = reader.bytes().ok_or_else(bad)?;
+        addresses.push((String::from_utf8_lossy(name).into_owned(), address.to_vec()));
+    }
+    Ok((report, addresses))
+}

@@ -1,0 +1,22 @@
+//! The main job: four processes, each of which finds and loads its plugins at run time.
+
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::Result;
+
+use crate::root;
+use crate::run::{cargo, run};
+
+pub fn demo(ranks: u32) -> Result<()> {
+    run(&mut cargo(&["build", "--release", "--workspace", "--quiet"]))?;
+    let since = Instant::now();
+    let cli = root().join("target/release/unisono");
+    let ops = "all_reduce,all_gather,reduce_scatter,broadcast";
+    run(Command::new(&cli)
+        .current_dir(root())
+        .args(["bench", ops, "--ranks", &ranks.to_string()])
+        .args(["-b", "8", "-e", "64M", "-f", "8", "--topo"]))?;
+    println!("demo: {ranks} ranks, {ops}: {:.1?}", since.elapsed());
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! Proof that the speed lives behind the contract: a renamed copy of the host plugin, built outside
+//! the workspace against `include/` and the SDK alone, against the original.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::root;
+use crate::run::{cargo, run};
+
+const NAME: &str = "hostcopy";
+
+pub fn compare() -> Result<()> {
+    run(&mut cargo(&["build", "--release", "--workspace", "--quiet"]))?;
+    let folder = root().join("target/out-of-tree");
+    let library = build(&folder)?;
+    println!("built {}", library.display());
+    let cli = root().join("target/release/unisono");
+    run(Command::new(&cli)
+        .args(["bench", "all_reduce", "--ranks", "2", "-b", "8", "-e", "64M", "-f", "128"])
+        .args(["--against-plugin", NAME, "--plugin-path"])
+        .arg(library.parent().context("the library lies in a folder")?))
+}
+
+/// Copies the plugin's sources, renames it, and builds it as a vendor would.
+pub fn build(folder: &Path) -> Result<std::path::PathBuf> {
+    let sources = root().join("plugins/host");
+    let _ = fs::remove_dir_all(folder.join("src"));
+    copy_tree(&sources.join("src"), &folder.join("src"))?;
+    let sdk = root().join("hal/sdk");
+    let manifest = fs::read_to_string(sources.join("Cargo.toml"))?;
+    let manifest = stand_alone(&manifest, &sdk)?;
+    fs::write(folder.join("Cargo.toml"), manifest)?;
+    let built = Command::new("cargo")
+        .current_dir(folder)
+        .args(["build", "--release", "--quiet"])
+        .env("CARGO_TARGET_DIR", folder.join("target"))
+        .env("UNISONO_PLUGIN_NAME", NAME)
+        .status()?;
+    if !built.success() {
+        bail!("building the copy in {} ended with {built}", folder.display());
+    }
+    let library = folder.join(format!("target/release/libunisono_plugin_{NAME}.so"));
+    if !library.exists() {
+        bail!("{} was not built", library.display());
+    }
+    Ok(library)
+}
+
+fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from).with_context(|| format!("reading {}", from.display()))? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_tree(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+/// A manifest of its own, with no word of the workspace but the path of the SDK.
+fn stand_alone(manifest: &str, sdk: &Path) -> Result<String> {
+    let workspace = fs::read_to_string(root().join("Cargo.toml"))?;
+    let mut out = String::new();
+    out.push_str(&format!(
+        "[workspace]\n[package]\nname = \"unisono-plugin-{NAME}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\
+         [lib]\nname = \"unisono_plugin_{NAME}\"\ncrate-type = [\"cdylib\"]\n[profile.release]\nlto = \"thin\"\n\
+         codegen-units = 4\n[dependencies]\nunisono-plugin = {{ path = {:?} }}\n",
+        sdk.display().to_string()
+    ));
+    let dependencies = manifest
+        .split("[dependencies]")
+        .nth(1)
+        .context("the plugin has dependencies")?;
+    for line in dependencies.lines().skip(1).take_while(|line| !line.starts_with('[')) {
+        let Some(name) = line.split(['.', ' ', '=']).next().filter(|n| !n.is_empty()) else {
+            continue;
+        };
+        if name == "unisono-plugin" || line.trim_start().starts_with('#') {
+            continue;
+        }
+        let prefix = format!("{name} = ");
+        let version = workspace.lines().find(|l| l.starts_with(&prefix));
+        out.push_str(version.with_context(|| format!("{name} is a dependency of the workspace"))?);
+        out.push('\n');
+    }
+    Ok(out)
+}

@@ -1,0 +1,65 @@
+//! Running commands: their output is seen as it comes, and kept where a task must read it.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::root;
+
+/// `cargo` with `arguments`, in the workspace.
+pub fn cargo(arguments: &[&str]) -> Command {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.current_dir(root()).args(arguments);
+    command
+}
+
+/// Runs a command to its end; an error names it if it fails.
+pub fn run(command: &mut Command) -> Result<()> {
+    let text = describe(command);
+    let status = command.status().with_context(|| format!("starting {text}"))?;
+    if !status.success() {
+        bail!("{text} ended with {status}");
+    }
+    Ok(())
+}
+
+/// What a command that was watched came to.
+pub struct Watched {
+    pub success: bool,
+    pub lines: Vec<String>,
+    pub elapsed: Duration,
+}
+
+/// Runs a command, passing its standard output on line by line and keeping it.
+pub fn watch(command: &mut Command) -> Result<Watched> {
+    let text = describe(command);
+    let since = Instant::now();
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("starting {text}"))?;
+    let output = child.stdout.take().context("no standard output")?;
+    let mut lines = Vec::new();
+    for line in BufReader::new(output).lines() {
+        let line = line.unwrap_or_else(|e| format!("(unreadable line: {e})"));
+        println!("{line}");
+        lines.push(line);
+    }
+    let status = child.wait().with_context(|| format!("waiting for {text}"))?;
+    Ok(Watched {
+        success: status.success(),
+        lines,
+        elapsed: since.elapsed(),
+    })
+}
+
+fn describe(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
