@@ -129,6 +129,3 @@ impl Builder {
 fn number(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
 }
-
-#[cfg(test)]
-mod tests;

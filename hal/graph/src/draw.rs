@@ -11,6 +11,3 @@ mod words;
 pub use dot::dot;
 pub use svg::svg;
 pub use table::table;
-
-#[cfg(test)]
-mod tests;

@@ -126,6 +126,12 @@ pub enum GraphError {
         /// What was to happen to it.
         verb: &'static str,
     },
+    /// A rank that the graph does not have.
+    #[error("there is no rank {rank} in the graph")]
+    UnknownRank {
+        /// The rank.
+        rank: u32,
+    },
     /// More vertices, links or groups than a graph can number.
     #[error("the graph has more than {max} {what}")]
     TooMany {

@@ -101,6 +101,3 @@ fn error(text: &str, path: &[Step<'_>], message: String) -> JsonError {
 fn wrong(text: &str, path: &[Step<'_>]) -> impl FnOnce(GraphError) -> JsonError {
     move |graph_error| error(text, path, graph_error.to_string())
 }
-
-#[cfg(test)]
-mod tests;

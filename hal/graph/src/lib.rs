@@ -31,6 +31,7 @@ mod merge;
 mod overlay;
 mod query;
 mod report;
+mod subset;
 pub mod system;
 pub mod units;
 mod vertex;

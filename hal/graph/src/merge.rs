@@ -175,6 +175,3 @@ fn place<'a>(
         ranked: rank.is_some(),
     }
 }
-
-#[cfg(test)]
-mod tests;

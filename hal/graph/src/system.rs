@@ -5,8 +5,6 @@
 
 mod cpu;
 mod net;
-#[cfg(test)]
-mod tests;
 
 use std::fs;
 use std::path::Path;

@@ -32,7 +32,7 @@ fn scaled(value: u64, base: u64, prefixes: &[&str]) -> String {
         let tenths = (value * 10 + unit / 2) / unit;
         let whole = (value + unit / 2) / unit;
         if last || whole < u128::from(base) {
-            return if tenths < 1000 && tenths % 10 != 0 {
+            return if tenths < 1000 && !tenths.is_multiple_of(10) {
                 format!("{}.{} {prefix}", tenths / 10, tenths % 10)
             } else {
                 format!("{whole} {prefix}")

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::{Link, LinkGraph, LinkType, NicClass, NodeId, Vertex, VertexId, VertexKind, units};
+use crate::{Link, LinkGraph, LinkType, NodeId, Vertex, VertexId, VertexKind, units};
 
 use super::words;
 
@@ -48,7 +48,6 @@ fn vertices(out: &mut String, graph: &LinkGraph, node: Option<NodeId>, indent: &
         let label = quoted(&label(vertex));
         let shape = match &vertex.kind {
             VertexKind::Device(_) => "",
-            VertexKind::Nic(nic) if nic.class == NicClass::Loopback => continue,
             VertexKind::Nic(_) => ", shape=component",
             VertexKind::Switch(_) => ", shape=hexagon",
             VertexKind::Numa(_) => ", shape=box3d, style=dashed",

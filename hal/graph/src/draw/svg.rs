@@ -42,15 +42,19 @@ pub fn svg(graph: &LinkGraph) -> String {
     let site = |id| site(graph, &panels, id);
     let trunks = bundles(graph, &kinds, site);
     let outside = outside::arrange(graph, &mut panels, trunks);
-    let legend = legend::Legend::of(graph, &kinds, &widths, outside.width);
-    let (width, height) = (outside.width + 2.0 * MARGIN, HEAD + outside.height + legend.height + MARGIN);
+    let one_way = outside.has_one_way() || panels.iter().any(Panel::has_one_way);
+    let legend = legend::Legend::of(graph, &kinds, &widths, one_way, outside.width);
+    let (width, height) = (
+        outside.width + 2.0 * MARGIN,
+        HEAD + outside.height + legend.height + MARGIN,
+    );
 
     let mut paint = Paint::new();
     head(&mut paint, graph, width);
     panels.iter().for_each(|panel| panel.ground(&mut paint));
     // Lines below, boxes above them, labels on top: clear of the boxes and of each other.
     let mut labels = Labels::new();
-    outside.obstacles(&panels, &mut labels);
+    outside.obstacles(&mut labels);
     outside.lines(&mut paint, graph, &kinds, &widths, &mut labels);
     for panel in &panels {
         panel.obstacles(&mut labels);
@@ -58,7 +62,9 @@ pub fn svg(graph: &LinkGraph) -> String {
         panel.boxes(&mut paint, graph);
     }
     outside.switches(&mut paint, graph);
-    panels.iter().for_each(|panel| panel.captions(&mut paint, &widths));
+    panels
+        .iter()
+        .for_each(|panel| panel.captions(&mut paint, &widths));
     labels.paint(&mut paint);
     legend.paint(&mut paint, MARGIN, HEAD + outside.height);
 
@@ -70,7 +76,13 @@ fn head(paint: &mut Paint, graph: &LinkGraph, width: f64) {
     paint.text(MARGIN, 38.0, 21.0, "title", "Link graph");
     let summary = text::fit(&words::summary(graph), 13.0, width - 2.0 * MARGIN);
     paint.text(MARGIN, 59.0, 13.0, "muted", &summary);
-    paint.text(width - MARGIN, 38.0, 11.0, "muted end", &words::short_hash(graph));
+    paint.text(
+        width - MARGIN,
+        38.0,
+        11.0,
+        "muted end",
+        &words::short_hash(graph),
+    );
 }
 
 /// Where a vertex is, seen from outside the panels.
@@ -92,9 +104,15 @@ fn describe(graph: &LinkGraph) -> String {
         text.push_str(&format!(" {kind}: {}.", words::count(count, "link")));
     }
     for node in graph.nodes() {
-        let ranks: Vec<u32> = words::of_node(graph, node.id).filter_map(|vertex| vertex.rank()).collect();
+        let ranks: Vec<u32> = words::of_node(graph, node.id)
+            .filter_map(|vertex| vertex.rank())
+            .collect();
         if !ranks.is_empty() {
-            text.push_str(&format!(" Node {}: ranks {}.", node.name, words::ranges(ranks)));
+            text.push_str(&format!(
+                " Node {}: ranks {}.",
+                node.name,
+                words::ranges(ranks)
+            ));
         }
     }
     text
@@ -102,5 +120,8 @@ fn describe(graph: &LinkGraph) -> String {
 
 /// Boxes of a panel, moved to where the panel is.
 fn moved(areas: &BTreeMap<VertexId, Area>, middle: geometry::Point) -> BTreeMap<VertexId, Area> {
-    areas.iter().map(|(id, area)| (*id, area.moved(middle))).collect()
+    areas
+        .iter()
+        .map(|(id, area)| (*id, area.moved(middle)))
+        .collect()
 }

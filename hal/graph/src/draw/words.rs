@@ -56,10 +56,12 @@ pub(super) fn vertices(graph: &LinkGraph, ids: &BTreeSet<VertexId>) -> String {
             let switches = others
                 .iter()
                 .all(|v| matches!(v.kind, VertexKind::Switch(_)));
-            parts.push(count(
-                others.len(),
-                if switches { "switche" } else { "other vertice" },
-            ));
+            let what = if switches {
+                "switches"
+            } else {
+                "other vertices"
+            };
+            parts.push(format!("{} {what}", others.len()));
         }
     }
     parts.join(" and ")
@@ -112,6 +114,17 @@ pub(super) fn summary(graph: &LinkGraph) -> String {
     };
     if !graph.nodes().is_empty() {
         text.push_str(&format!(" on {}", count(graph.nodes().len(), "node")));
+    }
+    let switches = graph
+        .vertices()
+        .iter()
+        .filter(|vertex| matches!(vertex.kind, VertexKind::Switch(_)))
+        .count();
+    if switches > 0 {
+        text.push_str(&format!(
+            ", {switches} {}",
+            if switches == 1 { "switch" } else { "switches" }
+        ));
     }
     text.push_str(&format!(", {}", count(graph.links().len(), "link")));
     text

@@ -112,7 +112,7 @@ pub(super) fn read(text: &str) -> Result<LinkGraph, JsonError> {
             if value.is_finite() && (0.0..=1e18).contains(&scaled) {
                 Ok(scaled as u64)
             } else {
-                Err(error(text, &at(key), format!("{value} is out of range")))
+                Err(error(text, &at(key), format!("{value:?} is out of range")))
             }
         };
         let link = NewLink {

@@ -39,7 +39,11 @@ pub(super) struct Bundle<S> {
 impl<S> Bundle<S> {
     /// Its figures: `8 × 12.5 GB/s · 10 µs`.
     pub(super) fn figures(&self) -> String {
-        let count = if self.count > 1 { format!("{} × ", self.count) } else { String::new() };
+        let count = if self.count > 1 {
+            format!("{} × ", self.count)
+        } else {
+            String::new()
+        };
         let rest: String = [&self.look.latency, &self.look.origin]
             .into_iter()
             .filter(|text| !text.is_empty())
@@ -54,18 +58,28 @@ pub(super) struct Kinds(pub(super) Vec<(String, String)>);
 
 impl Kinds {
     pub(super) fn of(graph: &LinkGraph) -> Self {
-        let kinds: BTreeSet<_> = graph.links().iter().map(|link| (link.kind.clone(), link.plugin.clone())).collect();
+        let kinds: BTreeSet<_> = graph
+            .links()
+            .iter()
+            .map(|link| (link.kind.clone(), link.plugin.clone()))
+            .collect();
         Self(kinds.into_iter().collect())
     }
 
     fn place(&self, kind: &str, plugin: &str) -> usize {
-        self.0.iter().position(|(k, p)| k == kind && p == plugin).unwrap_or(0)
+        self.0
+            .iter()
+            .position(|(k, p)| k == kind && p == plugin)
+            .unwrap_or(0)
     }
 
     pub(super) fn name(&self, place: usize) -> &str {
         self.0.get(place).map_or("", |(kind, _)| kind)
     }
 }
+
+/// A link's ends, and its bandwidth in bytes a second.
+type Seen = (VertexId, VertexId, u64);
 
 /// The links between different sites, bundled. `site` says where a vertex is; links of vertices
 /// that are nowhere are left out.
@@ -74,9 +88,11 @@ pub(super) fn bundles<S: Copy + Ord>(
     kinds: &Kinds,
     site: impl Fn(VertexId) -> Option<S>,
 ) -> Vec<Bundle<S>> {
-    let mut found: BTreeMap<(S, S, Look), [Vec<(VertexId, VertexId, u64)>; 2]> = BTreeMap::new();
+    let mut found: BTreeMap<(S, S, Look), [Vec<Seen>; 2]> = BTreeMap::new();
     for link in graph.links() {
-        let (Some(from), Some(to)) = (site(link.from), site(link.to)) else { continue };
+        let (Some(from), Some(to)) = (site(link.from), site(link.to)) else {
+            continue;
+        };
         if from == to {
             continue;
         }
@@ -84,7 +100,11 @@ pub(super) fn bundles<S: Copy + Ord>(
             kind: kinds.place(&link.kind, &link.plugin),
             link_type: link.link_type,
             bandwidth: units::bandwidth(link.bytes_per_second),
-            latency: if link.latency_ns > 0 { units::latency(link.latency_ns) } else { String::new() },
+            latency: if link.latency_ns > 0 {
+                units::latency(link.latency_ns)
+            } else {
+                String::new()
+            },
             origin: match &link.source {
                 Source::Overlay(origin) => origin.clone(),
                 Source::Plugin | Source::Given => String::new(),
@@ -97,7 +117,7 @@ pub(super) fn bundles<S: Copy + Ord>(
     let mut bundles = Vec::new();
     for ((low, high, look), [there, back]) in found {
         let both = there.len() == back.len();
-        let bundle = |ends, links: &[(VertexId, VertexId, u64)]| Bundle {
+        let bundle = |ends, links: &[Seen]| Bundle {
             ends,
             both,
             count: links.len(),

@@ -35,7 +35,11 @@ impl Point {
     /// At a right angle to it, of length 1; of length 0 if it is.
     pub(super) fn normal(self) -> Self {
         let length = self.length();
-        if length == 0.0 { self } else { point(-self.y / length, self.x / length) }
+        if length == 0.0 {
+            self
+        } else {
+            point(-self.y / length, self.x / length)
+        }
     }
 }
 
@@ -49,7 +53,11 @@ pub(super) struct Area {
 
 impl Area {
     pub(super) fn from_corner(x: f64, y: f64, width: f64, height: f64) -> Self {
-        Self { middle: point(x + width / 2.0, y + height / 2.0), width, height }
+        Self {
+            middle: point(x + width / 2.0, y + height / 2.0),
+            width,
+            height,
+        }
     }
 
     pub(super) fn left(&self) -> f64 {
@@ -69,7 +77,10 @@ impl Area {
     }
 
     pub(super) fn moved(&self, by: Point) -> Self {
-        Self { middle: self.middle.plus(by), ..*self }
+        Self {
+            middle: self.middle.plus(by),
+            ..*self
+        }
     }
 
     /// Whether two boxes come closer than this.
@@ -86,12 +97,24 @@ impl Area {
             && self.bottom() <= outer.bottom()
     }
 
-    /// Where a ray from the middle leaves the box.
+    /// Where a line to `target` begins: a little inside the box, which is painted over it, so that
+    /// wide lines have no loose ends.
     pub(super) fn edge_toward(&self, target: Point) -> Point {
         let ray = target.minus(self.middle);
-        let share = |half: f64, along: f64| if along == 0.0 { f64::INFINITY } else { half / along.abs() };
+        let share = |half: f64, along: f64| {
+            if along == 0.0 {
+                f64::INFINITY
+            } else {
+                half / along.abs()
+            }
+        };
         let factor = share(self.width / 2.0, ray.x).min(share(self.height / 2.0, ray.y));
-        if factor.is_finite() { self.middle.plus(ray.times(factor)) } else { self.middle }
+        let inside = 9.0 / ray.length().max(1.0);
+        if factor.is_finite() {
+            self.middle.plus(ray.times((factor - inside).max(0.0)))
+        } else {
+            self.middle
+        }
     }
 }
 
@@ -118,6 +141,11 @@ impl Curve {
         let side = |along: Point| along.normal().times(distance);
         let (start, middle, end) = (side(b.minus(a)), side(d.minus(a)), side(d.minus(c)));
         let near = |p: Point, q: Point| p.plus(q).times(0.5);
-        Self([a.plus(start), b.plus(near(start, middle)), c.plus(near(end, middle)), d.plus(end)])
+        Self([
+            a.plus(start),
+            b.plus(near(start, middle)),
+            c.plus(near(end, middle)),
+            d.plus(end),
+        ])
     }
 }

@@ -19,10 +19,31 @@ pub(super) struct Widths {
     pub(super) high: u64,
 }
 
+/// How a line is drawn: the width of a stroke, and the room between two.
+#[derive(Clone, Copy)]
+pub(super) struct Pen {
+    pub(super) width: f64,
+    pub(super) between: f64,
+}
+
+impl Pen {
+    /// For a bandwidth, among so many lines: in a crowd all are thinner.
+    pub(super) fn among(widths: &Widths, bytes_per_second: u64, lines: usize) -> Self {
+        let scale = (14.0 / lines.max(1) as f64).sqrt().clamp(0.3, 1.0);
+        Self {
+            width: widths.stroke(bytes_per_second) * scale,
+            between: (BETWEEN * scale).max(1.0),
+        }
+    }
+}
+
 impl Widths {
     pub(super) fn of(graph: &LinkGraph) -> Self {
         let all = || graph.links().iter().map(|link| link.bytes_per_second);
-        Self { low: all().min().unwrap_or(1), high: all().max().unwrap_or(1) }
+        Self {
+            low: all().min().unwrap_or(1),
+            high: all().max().unwrap_or(1),
+        }
     }
 
     /// The width of one stroke.
@@ -38,21 +59,36 @@ impl Widths {
 }
 
 /// One line as a sample or a link: double if it runs both ways, with an arrow if it does not.
-pub(super) fn strokes(paint: &mut Paint, curve: &Curve, width: f64, kind: usize, link_type: LinkType, both: bool) {
+pub(super) fn strokes(
+    paint: &mut Paint,
+    curve: &Curve,
+    pen: Pen,
+    kind: usize,
+    link_type: LinkType,
+    both: bool,
+) {
     let colour = style::colour(kind);
-    let posted = if link_type == LinkType::Posted { " posted" } else { "" };
+    let posted = if link_type == LinkType::Posted {
+        " posted"
+    } else {
+        ""
+    };
     let class = format!("k{colour}{posted}");
     if both {
         for side in [-1.0, 1.0] {
-            paint.curve(&curve.beside(side * (width + BETWEEN) / 2.0), width, &class);
+            paint.curve(
+                &curve.beside(side * (pen.width + pen.between) / 2.0),
+                pen.width,
+                &class,
+            );
         }
         return;
     }
-    paint.curve(curve, width, &class);
+    paint.curve(curve, pen.width, &class);
     let along = curve.direction(0.66);
     if along.length() > 0.0 {
         let ahead = along.times(1.0 / along.length());
-        let size = 4.0 + 1.3 * width;
+        let size = 4.0 + 1.3 * pen.width;
         let at = curve.at(0.66);
         let back = at.minus(ahead.times(size * 0.8));
         let aside = |way: f64| back.plus(ahead.normal().times(way * size * 0.62));
@@ -66,7 +102,7 @@ pub(super) fn bundle<S>(
     paint: &mut Paint,
     graph: &LinkGraph,
     kinds: &Kinds,
-    widths: &Widths,
+    pen: Pen,
     curve: &Curve,
     bundle: &Bundle<S>,
 ) {
@@ -80,7 +116,13 @@ pub(super) fn bundle<S>(
         words::vertices(graph, to)
     );
     paint.titled(&title, |paint| {
-        let width = widths.stroke(bundle.bytes_per_second);
-        strokes(paint, curve, width, bundle.look.kind, bundle.look.link_type, bundle.both);
+        strokes(
+            paint,
+            curve,
+            pen,
+            bundle.look.kind,
+            bundle.look.link_type,
+            bundle.both,
+        );
     });
 }

@@ -21,7 +21,9 @@ impl Paint {
 
     pub(super) fn text(&mut self, x: f64, y: f64, size: f64, class: &str, text: &str) {
         let text = escape(text);
-        self.line(format_args!("<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" class=\"{class}\">{text}</text>"));
+        self.line(format_args!(
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" class=\"{class}\">{text}</text>"
+        ));
     }
 
     pub(super) fn area(&mut self, area: &Area, radius: f64, class: &str) {
@@ -32,7 +34,10 @@ impl Paint {
     }
 
     pub(super) fn dot(&mut self, at: Point, radius: f64, class: &str) {
-        self.line(format_args!("<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius}\" class=\"{class}\"/>", at.x, at.y));
+        self.line(format_args!(
+            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius}\" class=\"{class}\"/>",
+            at.x, at.y
+        ));
     }
 
     pub(super) fn curve(&mut self, curve: &Curve, width: f64, class: &str) {
@@ -60,7 +65,14 @@ impl Paint {
     }
 
     /// The whole document.
-    pub(super) fn document(self, width: f64, height: f64, title: &str, description: &str, css: &str) -> String {
+    pub(super) fn document(
+        self,
+        width: f64,
+        height: f64,
+        title: &str,
+        description: &str,
+        css: &str,
+    ) -> String {
         let (title, description) = (escape(title), escape(description));
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \

@@ -1,8 +1,9 @@
-//! The inside of a panel: devices on an ellipse, what forwards between them on smaller ones.
+//! The inside of a panel: devices on an ellipse, what forwards between them further in.
 //!
 //! On an ellipse no straight line between two devices runs through a third, so a full mesh can be
 //! seen as what it is. Devices stand counterclockwise from the top: neighbours in rank are
-//! neighbours in the drawing, and the first half is on the left.
+//! neighbours in the drawing, and the first half is on the left. A switch stands in the direction
+//! of what it is linked to, or, where that is all around, in the middle.
 
 use std::collections::BTreeMap;
 use std::f64::consts::{PI, TAU};
@@ -14,6 +15,10 @@ use crate::{LinkGraph, VertexId};
 const GAP: f64 = 22.0;
 /// The room between a box and the border of its NUMA region.
 const REGION_GAP: f64 = 14.0;
+/// Neighbours whose mean lies closer to the middle than this are all around.
+const AROUND: f64 = 0.3;
+/// The most that stand above each other in the middle.
+const COLUMN: usize = 8;
 
 /// What stands where, around (0, 0).
 pub(super) struct Radial {
@@ -32,81 +37,146 @@ pub(super) struct Plan {
     pub(super) hub: (f64, f64),
 }
 
+/// A place before the size of the ellipse is known.
+enum Spot {
+    /// On the ellipse.
+    Device { angle: f64 },
+    /// On a smaller one, by its share.
+    Hub { angle: f64, share: f64 },
+    /// In the middle, whatever the size.
+    Middle(Point),
+}
+
+type Spots = BTreeMap<VertexId, Spot>;
+
 pub(super) fn place(graph: &LinkGraph, plan: &Plan) -> Radial {
-    let angles = angles(graph, plan);
+    let spots = spots(graph, plan);
     let devices: usize = plan.regions.iter().map(Vec::len).sum();
+    let least_x = plan.card.0 / 2.0;
     let (mut x, mut y) = match devices {
         0 | 1 => (0.0, 0.0),
-        2 => (plan.card.0 / 2.0 + 85.0, 0.0),
-        3 | 4 => (plan.card.0 * 1.25, plan.card.1 * 1.3),
-        _ => (plan.card.0 * 1.3, plan.card.1 * 1.9),
+        2 => (least_x + 85.0, 0.0),
+        3 | 4 => (least_x + 110.0, 76.0),
+        _ => (least_x + 118.0, 112.0),
     };
-    if devices < 3 && !plan.rings.is_empty() {
-        y = plan.card.1;
-        x = x.max(plan.card.0);
-    }
-    let mut areas = areas(&angles, plan, x, y);
-    // Each round makes everything 4% larger: 150 rounds are a factor of 350.
+    let mut areas = areas(&spots, plan, x, y);
+    // Each round makes the ellipse 4% larger: 150 rounds are a factor of 350.
     for _ in 0..150 {
         if !crowded(&areas, plan) {
             break;
         }
         (x, y) = (x.max(20.0) * 1.04, y.max(20.0) * 1.04);
-        areas = self::areas(&angles, plan, x, y);
+        areas = self::areas(&spots, plan, x, y);
     }
     let far = |f: fn(&Area) -> f64| areas.values().map(f).fold(0.0, f64::max);
-    let reach = point(far(|a| a.right().max(-a.left())), far(|a| a.bottom().max(-a.top())));
+    let reach = point(
+        far(|a| a.right().max(-a.left())),
+        far(|a| a.bottom().max(-a.top())),
+    );
     Radial { areas, reach }
 }
 
-/// For each vertex its angle and which share of the outer ellipse its own is.
-fn angles(graph: &LinkGraph, plan: &Plan) -> BTreeMap<VertexId, (f64, f64, bool)> {
-    let mut angles = BTreeMap::new();
+fn spots(graph: &LinkGraph, plan: &Plan) -> Spots {
+    let mut spots = Spots::new();
     let parts = plan.regions.len().max(1) as f64;
     for (region, devices) in plan.regions.iter().enumerate() {
         for (index, device) in devices.iter().enumerate() {
             let turn = (region as f64 + (index as f64 + 0.5) / devices.len() as f64) / parts;
-            angles.insert(*device, (-PI / 2.0 - turn * TAU, 1.0, true));
+            spots.insert(
+                *device,
+                Spot::Device {
+                    angle: -PI / 2.0 - turn * TAU,
+                },
+            );
         }
     }
-    let depth = plan.rings.len() as f64;
+    let mut middle = Vec::new();
     for (level, ring) in plan.rings.iter().enumerate() {
-        let last = level + 1 == plan.rings.len();
-        let share = if last && ring.len() == 1 { 0.0 } else { 0.55 * (depth - level as f64) / depth };
-        let mut order: Vec<(f64, VertexId)> =
-            ring.iter().map(|hub| (mean_angle(graph, *hub, &angles), *hub)).collect();
-        order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let step = TAU / order.len().max(1) as f64;
-        let lean = order.iter().enumerate().map(|(index, (angle, _))| angle - index as f64 * step);
-        let (sin, cos) = lean.fold((0.0, 0.0), |(s, c), angle| (s + angle.sin(), c + angle.cos()));
-        let start = f64::atan2(sin, cos);
-        for (index, (_, hub)) in order.into_iter().enumerate() {
-            angles.insert(hub, (start + index as f64 * step, share, false));
+        let share = 0.55 * (plan.rings.len() - level) as f64 / plan.rings.len() as f64;
+        let mut aside = Vec::new();
+        for hub in ring {
+            match direction(graph, *hub, &spots) {
+                Some(angle) => aside.push((angle, *hub)),
+                None => middle.push(*hub),
+            }
+        }
+        for (angle, hub) in spread(aside) {
+            spots.insert(hub, Spot::Hub { angle, share });
         }
     }
-    angles
-}
-
-/// The middle of the directions in which a vertex's neighbours lie, from 0 to a full turn.
-fn mean_angle(graph: &LinkGraph, hub: VertexId, angles: &BTreeMap<VertexId, (f64, f64, bool)>) -> f64 {
-    let neighbours = graph.links_from(hub).filter_map(|(_, link)| angles.get(&link.to));
-    let (sin, cos) = neighbours.fold((0.0, 0.0), |(s, c), (angle, ..)| (s + angle.sin(), c + angle.cos()));
-    let angle = if f64::hypot(sin, cos) < 1e-6 { 0.0 } else { f64::atan2(sin, cos) };
-    // Rounded, so that what is meant to be equal is, and does not fall to either side of zero.
-    ((angle.rem_euclid(TAU)) * 1e6).round() / 1e6
-}
-
-fn areas(
-    angles: &BTreeMap<VertexId, (f64, f64, bool)>,
-    plan: &Plan,
-    x: f64,
-    y: f64,
-) -> BTreeMap<VertexId, Area> {
-    let area = |&(angle, share, device): &(f64, f64, bool)| {
-        let (width, height) = if device { plan.card } else { plan.hub };
-        Area { middle: point(x * share * angle.cos(), y * share * angle.sin()), width, height }
+    let columns = middle.len().div_ceil(COLUMN).max(1);
+    let rows = middle.len().div_ceil(columns).max(1);
+    let centred = |place: usize, count: usize, size: f64| {
+        (place as f64 - (count as f64 - 1.0) / 2.0) * (size + GAP + 2.0)
     };
-    angles.iter().map(|(vertex, place)| (*vertex, area(place))).collect()
+    for (place, hub) in middle.into_iter().enumerate() {
+        let spot = point(
+            centred(place / rows, columns, plan.hub.0),
+            centred(place % rows, rows, plan.hub.1),
+        );
+        spots.insert(hub, Spot::Middle(spot));
+    }
+    spots
+}
+
+/// Where a hub's neighbours lie, from 0 to a full turn; none if they lie all around.
+fn direction(graph: &LinkGraph, hub: VertexId, spots: &Spots) -> Option<f64> {
+    let angles = graph
+        .links_from(hub)
+        .filter_map(|(_, link)| match spots.get(&link.to)? {
+            Spot::Device { angle } | Spot::Hub { angle, .. } => Some(*angle),
+            Spot::Middle(_) => None,
+        });
+    let (sin, cos, count) = angles.fold((0.0, 0.0, 0.0), |(s, c, n), angle| {
+        (s + angle.sin(), c + angle.cos(), n + 1.0)
+    });
+    let strength = f64::hypot(sin, cos) / f64::max(count, 1.0);
+    // Rounded, so that what is meant to be equal is, and does not fall to either side of zero.
+    let angle = (f64::atan2(sin, cos).rem_euclid(TAU) * 1e6).round() / 1e6;
+    (strength > AROUND).then_some(angle)
+}
+
+/// The same directions, or, where some are too close to each other, even ones in the same order.
+fn spread(mut hubs: Vec<(f64, VertexId)>) -> Vec<(f64, VertexId)> {
+    hubs.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let step = TAU / hubs.len().max(1) as f64;
+    let apart =
+        |(a, b): (&(f64, VertexId), &(f64, VertexId))| (b.0 - a.0).rem_euclid(TAU) > step / 3.0;
+    if hubs.len() < 2 || hubs.iter().zip(hubs.iter().cycle().skip(1)).all(apart) {
+        return hubs;
+    }
+    let lean = hubs
+        .iter()
+        .enumerate()
+        .map(|(index, (angle, _))| angle - index as f64 * step);
+    let (sin, cos) = lean.fold((0.0, 0.0), |(s, c), angle| {
+        (s + angle.sin(), c + angle.cos())
+    });
+    let start = f64::atan2(sin, cos);
+    hubs.into_iter()
+        .enumerate()
+        .map(|(index, (_, hub))| (start + index as f64 * step, hub))
+        .collect()
+}
+
+fn areas(spots: &Spots, plan: &Plan, x: f64, y: f64) -> BTreeMap<VertexId, Area> {
+    let on = |angle: f64, share: f64| point(x * share * angle.cos(), y * share * angle.sin());
+    let area = |spot: &Spot| {
+        let (middle, (width, height)) = match spot {
+            Spot::Device { angle } => (on(*angle, 1.0), plan.card),
+            Spot::Hub { angle, share } => (on(*angle, *share), plan.hub),
+            Spot::Middle(middle) => (*middle, plan.hub),
+        };
+        Area {
+            middle,
+            width,
+            height,
+        }
+    };
+    spots
+        .iter()
+        .map(|(vertex, spot)| (*vertex, area(spot)))
+        .collect()
 }
 
 fn crowded(areas: &BTreeMap<VertexId, Area>, plan: &Plan) -> bool {
@@ -114,7 +184,9 @@ fn crowded(areas: &BTreeMap<VertexId, Area>, plan: &Plan) -> bool {
     let overlap = (0..all.len()).any(|a| all[a + 1..].iter().any(|b| all[a].touches(b, GAP)));
     // A device must stand clear of the borders between regions.
     let astray = |device: &VertexId| {
-        let Some(area) = areas.get(device) else { return false };
+        let Some(area) = areas.get(device) else {
+            return false;
+        };
         let near = |middle: f64, size: f64| middle.abs() < size / 2.0 + REGION_GAP;
         let sideways = plan.regions.len() > 1 && near(area.middle.x, area.width);
         sideways || (plan.regions.len() > 2 && near(area.middle.y, area.height))

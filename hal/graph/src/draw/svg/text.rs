@@ -22,7 +22,8 @@ pub(super) fn escape(text: &str) -> String {
 /// About how wide a text is, rather too wide than too narrow: fonts differ.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     let em = |character: char| match character {
-        'i' | 'j' | 'l' | 't' | 'f' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | ' ' | '(' | ')' | '·' => 0.36,
+        'i' | 'j' | 'l' | 't' | 'f' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | ' ' | '('
+        | ')' | '·' => 0.36,
         'm' | 'w' | 'M' | 'W' | '@' | '%' => 0.95,
         'A'..='Z' => 0.72,
         character if character.is_ascii() => 0.6,
@@ -30,6 +31,20 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
         _ => 1.05,
     };
     text.chars().map(em).sum::<f64>() * size
+}
+
+/// As many parts of a text as there is room for, and at least the first.
+pub(super) fn fit_parts(parts: &[String], size: f64, room: f64) -> String {
+    for count in (1..=parts.len()).rev() {
+        let text = parts[..count].join(" · ");
+        if width(&text, size) <= room {
+            return text;
+        }
+    }
+    parts
+        .first()
+        .map(|first| fit(first, size, room))
+        .unwrap_or_default()
 }
 
 /// A text that is no wider than this, cut with an ellipsis if it must be.

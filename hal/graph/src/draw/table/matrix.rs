@@ -70,7 +70,9 @@ pub(super) fn write(out: &mut String, graph: &LinkGraph) {
         }
         line(rank.to_string(), cells);
     }
-    for ((kind, link_type, latency_ns, hops), letter) in &letters {
+    let mut legend: Vec<_> = letters.iter().collect();
+    legend.sort_by_key(|(_, letter)| **letter);
+    for ((kind, link_type, latency_ns, hops), letter) in legend {
         let hops = if *hops > 1 {
             format!(", through {} links", hops)
         } else {

@@ -11,8 +11,6 @@ use crate::draw::svg::{cards, text};
 use crate::draw::words;
 use crate::{LinkGraph, Nic, NicClass, NodeId, Numa, VertexId, VertexKind, units};
 
-/// From this many devices on, cards are small.
-const CROWD: usize = 17;
 /// Up to this many links of one look are labelled line by line; more get a caption.
 const LABELLED: usize = 3;
 /// No panel is narrower.
@@ -27,19 +25,39 @@ pub(in crate::draw::svg) fn panels(graph: &LinkGraph, kinds: &Kinds) -> Vec<Pane
         let facts = words::machine(graph, node);
         panels.push(panel(graph, kinds, Some(node.id), &node.name, facts));
     }
-    let homeless = graph.vertices().iter().any(|vertex| vertex.node.is_none() && vertex.device().is_some());
+    let homeless = graph
+        .vertices()
+        .iter()
+        .any(|vertex| vertex.node.is_none() && vertex.device().is_some());
     if homeless || panels.is_empty() {
-        let title = if panels.is_empty() { "Planning graph" } else { "Other devices" };
+        let title = match (homeless, panels.is_empty()) {
+            (false, _) => "No devices",
+            (true, true) => "Planning graph",
+            (true, false) => "Other devices",
+        };
         panels.push(panel(graph, kinds, None, title, String::new()));
     }
     panels
 }
 
-fn panel(graph: &LinkGraph, kinds: &Kinds, node: Option<NodeId>, title: &str, facts: String) -> Panel {
+fn panel(
+    graph: &LinkGraph,
+    kinds: &Kinds,
+    node: Option<NodeId>,
+    title: &str,
+    facts: String,
+) -> Panel {
     let members = || graph.vertex_ids().filter(|(_, vertex)| vertex.node == node);
-    let devices: Vec<VertexId> = members().filter(|(_, v)| v.device().is_some()).map(|(id, _)| id).collect();
+    let devices: Vec<VertexId> = members()
+        .filter(|(_, v)| v.device().is_some())
+        .map(|(id, _)| id)
+        .collect();
     // Switches between nodes stand outside, unless there is nothing but this panel.
-    let linked: BTreeSet<VertexId> = graph.links().iter().flat_map(|link| [link.from, link.to]).collect();
+    let linked: BTreeSet<VertexId> = graph
+        .links()
+        .iter()
+        .flat_map(|link| [link.from, link.to])
+        .collect();
     let hubs: Vec<VertexId> = members()
         .filter(|(id, vertex)| match vertex.kind {
             VertexKind::Device(_) => false,
@@ -51,12 +69,14 @@ fn panel(graph: &LinkGraph, kinds: &Kinds, node: Option<NodeId>, title: &str, fa
     let (regions, region_titles) = regions(graph, node, &devices);
     let plan = Plan {
         rings: rings(graph, &devices, hubs),
-        card: if devices.len() < CROWD { cards::CARD } else { cards::SMALL_CARD },
+        card: cards::size(graph, &devices),
         hub: cards::HUB,
         regions,
     };
     let inside = radial::place(graph, &plan);
-    let bundles = bundles(graph, kinds, |id| inside.areas.contains_key(&id).then_some(id));
+    let bundles = bundles(graph, kinds, |id| {
+        inside.areas.contains_key(&id).then_some(id)
+    });
     let captions = captions(graph, kinds, &bundles);
     let chips = chips(graph, node, region_titles.is_empty(), &linked);
     // Room for the titles of regions: above, and in quarters below as well.
@@ -64,7 +84,13 @@ fn panel(graph: &LinkGraph, kinds: &Kinds, node: Option<NodeId>, title: &str, fa
     let width = (2.0 * inside.reach.x + 36.0)
         .max(text::width(title, 15.5))
         .max(text::width(&facts, 11.5))
-        .max(captions.iter().map(|(_, text)| text::width(text, 11.5) + 48.0).fold(0.0, f64::max).min(560.0))
+        .max(
+            captions
+                .iter()
+                .map(|(_, text)| text::width(text, 11.5) + 48.0)
+                .fold(0.0, f64::max)
+                .min(560.0),
+        )
         .max(LEAST_WIDTH);
     let mut panel = Panel {
         title: title.to_owned(),
@@ -88,7 +114,11 @@ fn panel(graph: &LinkGraph, kinds: &Kinds, node: Option<NodeId>, title: &str, fa
 }
 
 /// Devices by NUMA node, if one, two or four of them have devices; otherwise all together.
-fn regions(graph: &LinkGraph, node: Option<NodeId>, devices: &[VertexId]) -> (Vec<Vec<VertexId>>, Vec<String>) {
+fn regions(
+    graph: &LinkGraph,
+    node: Option<NodeId>,
+    devices: &[VertexId],
+) -> (Vec<Vec<VertexId>>, Vec<Vec<String>>) {
     let numa_of = |id: &VertexId| graph.vertex(*id).device().and_then(|device| device.numa);
     let mut by_numa: BTreeMap<Option<u32>, Vec<VertexId>> = BTreeMap::new();
     for device in devices {
@@ -105,13 +135,15 @@ fn regions(graph: &LinkGraph, node: Option<NodeId>, devices: &[VertexId]) -> (Ve
             VertexKind::Numa(numa) if numa.index == index => Some(numa),
             _ => None,
         });
-        numa.map(numa_text).next().unwrap_or_else(|| format!("NUMA {index}"))
+        numa.map(numa_parts)
+            .next()
+            .unwrap_or_else(|| vec![format!("NUMA {index}")])
     };
     let titles = by_numa.keys().map(title).collect();
     (by_numa.into_values().collect(), titles)
 }
 
-fn numa_text(numa: &Numa) -> String {
+fn numa_parts(numa: &Numa) -> Vec<String> {
     let mut parts = vec![format!("NUMA {}", numa.index)];
     parts.extend(numa.socket.map(|socket| format!("socket {socket}")));
     if numa.cores > 0 {
@@ -120,7 +152,7 @@ fn numa_text(numa: &Numa) -> String {
     if numa.memory_bytes > 0 {
         parts.push(units::size(numa.memory_bytes));
     }
-    parts.join(" · ")
+    parts
 }
 
 /// What forwards, by how many links it is from a device.
@@ -130,8 +162,17 @@ fn rings(graph: &LinkGraph, devices: &[VertexId], hubs: Vec<VertexId>) -> Vec<Ve
     let mut rings = Vec::new();
     while !left.is_empty() {
         let joined = |link: &&crate::Link| near.contains(&link.from) || near.contains(&link.to);
-        let reached: BTreeSet<VertexId> = graph.links().iter().filter(joined).flat_map(|link| [link.from, link.to]).collect();
-        let mut ring: Vec<VertexId> = left.iter().copied().filter(|hub| reached.contains(hub)).collect();
+        let reached: BTreeSet<VertexId> = graph
+            .links()
+            .iter()
+            .filter(joined)
+            .flat_map(|link| [link.from, link.to])
+            .collect();
+        let mut ring: Vec<VertexId> = left
+            .iter()
+            .copied()
+            .filter(|hub| reached.contains(hub))
+            .collect();
         if ring.is_empty() {
             // Nothing leads there: it stands with the innermost.
             ring = left.iter().copied().collect();
@@ -144,10 +185,17 @@ fn rings(graph: &LinkGraph, devices: &[VertexId], hubs: Vec<VertexId>) -> Vec<Ve
 }
 
 /// Captions for the looks that too many lines have to label each.
-fn captions(graph: &LinkGraph, kinds: &Kinds, bundles: &[Bundle<VertexId>]) -> Vec<(Bundle<VertexId>, String)> {
+fn captions(
+    graph: &LinkGraph,
+    kinds: &Kinds,
+    bundles: &[Bundle<VertexId>],
+) -> Vec<(Bundle<VertexId>, String)> {
     let mut looks: BTreeMap<_, Vec<&Bundle<VertexId>>> = BTreeMap::new();
     for bundle in bundles {
-        looks.entry((&bundle.look, bundle.both)).or_default().push(bundle);
+        looks
+            .entry((&bundle.look, bundle.both))
+            .or_default()
+            .push(bundle);
     }
     let many = looks.into_values().filter(|alike| alike.len() > LABELLED);
     many.filter_map(|alike| {
@@ -159,21 +207,44 @@ fn captions(graph: &LinkGraph, kinds: &Kinds, bundles: &[Bundle<VertexId>]) -> V
             (false, true) => words::count(alike.len(), "pair"),
             (false, false) => words::count(alike.len(), "one-way link"),
         };
-        let whole = vertices.len() == bundles.iter().flat_map(|bundle| bundle.ends).collect::<BTreeSet<_>>().len();
-        let whose = if whole { String::new() } else { format!(" · {}", words::vertices(graph, &vertices)) };
+        let whole = vertices.len()
+            == bundles
+                .iter()
+                .flat_map(|bundle| bundle.ends)
+                .collect::<BTreeSet<_>>()
+                .len();
+        let whose = if whole {
+            String::new()
+        } else {
+            format!(" · {}", words::vertices(graph, &vertices))
+        };
         let kind = kinds.name(sample.look.kind);
-        Some((sample.clone(), format!("{kind} · {} · {what}{whose}", sample.figures())))
+        Some((
+            sample.clone(),
+            format!("{kind} · {} · {what}{whose}", sample.figures()),
+        ))
     })
     .collect()
 }
 
 /// NUMA nodes, if no region shows them, and network interfaces that no line ends at.
-fn chips(graph: &LinkGraph, node: Option<NodeId>, numa: bool, linked: &BTreeSet<VertexId>) -> Vec<Chip> {
-    let mut chips = Vec::new();
+fn chips(
+    graph: &LinkGraph,
+    node: Option<NodeId>,
+    numa: bool,
+    linked: &BTreeSet<VertexId>,
+) -> Vec<Chip> {
+    let (mut numas, mut chips) = (Vec::new(), Vec::new());
     let mut unnamed = 0;
-    for (id, vertex) in graph.vertex_ids().filter(|(_, vertex)| node.is_some() && vertex.node == node) {
+    for (id, vertex) in graph
+        .vertex_ids()
+        .filter(|(_, vertex)| node.is_some() && vertex.node == node)
+    {
         match &vertex.kind {
-            VertexKind::Numa(it) if numa => chips.push(Chip { text: numa_text(it), faint: false }),
+            VertexKind::Numa(it) if numa => numas.push(Chip {
+                text: numa_parts(it).join(" · "),
+                faint: false,
+            }),
             VertexKind::Nic(nic) if nic.class != NicClass::Loopback && !linked.contains(&id) => {
                 if chips.len() < NAMED_NICS {
                     chips.push(nic_chip(&vertex.name, nic));
@@ -185,9 +256,13 @@ fn chips(graph: &LinkGraph, node: Option<NodeId>, numa: bool, linked: &BTreeSet<
         }
     }
     if unnamed > 0 {
-        chips.push(Chip { text: format!("and {}", words::count(unnamed, "more interface")), faint: true });
+        chips.push(Chip {
+            text: format!("and {}", words::count(unnamed, "more interface")),
+            faint: true,
+        });
     }
-    chips
+    numas.extend(chips);
+    numas
 }
 
 fn nic_chip(name: &str, nic: &Nic) -> Chip {
@@ -201,5 +276,8 @@ fn nic_chip(name: &str, nic: &Nic) -> Chip {
     if !nic.up {
         text.push_str(" · down");
     }
-    Chip { text, faint: nic.class == NicClass::Virtual || !nic.up }
+    Chip {
+        text,
+        faint: nic.class == NicClass::Virtual || !nic.up,
+    }
 }

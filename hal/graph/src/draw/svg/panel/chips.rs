@@ -41,8 +41,22 @@ pub(super) fn height(chips: &[Chip], room: f64) -> f64 {
 pub(super) fn paint(paint: &mut Paint, chips: &[Chip], x: f64, y: f64, room: f64) {
     for (chip, (dx, dy)) in chips.iter().zip(places(chips, room).0) {
         let area = Area::from_corner(x + dx, y + dy, width(chip, room), HEIGHT);
-        paint.area(&area, 11.0, if chip.faint { "chip virtual" } else { "chip" });
-        let class = if chip.faint { "muted middle" } else { "text middle" };
-        paint.text(area.middle.x, area.middle.y + 3.7, SIZE, class, &text::fit(&chip.text, SIZE, area.width - 14.0));
+        paint.area(
+            &area,
+            11.0,
+            if chip.faint { "chip virtual" } else { "chip" },
+        );
+        let class = if chip.faint {
+            "muted middle"
+        } else {
+            "text middle"
+        };
+        paint.text(
+            area.middle.x,
+            area.middle.y + 3.7,
+            SIZE,
+            class,
+            &text::fit(&chip.text, SIZE, area.width - 14.0),
+        );
     }
 }
