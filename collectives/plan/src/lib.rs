@@ -19,6 +19,7 @@ mod builder;
 pub mod cost;
 pub mod geometry;
 pub mod ir;
+mod op;
 pub mod select;
 pub mod verify;
 

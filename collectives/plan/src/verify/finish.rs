@@ -3,9 +3,10 @@
 use crate::ir::{Blocks, Buffer, Op, Program};
 
 use super::Report;
+use super::access::race;
 use super::error::{Fault, VerifyError};
 use super::expression::Expr;
-use super::machine::{Machine, race};
+use super::machine::Machine;
 
 pub(super) fn check(machine: &mut Machine<'_>) -> Result<Report, VerifyError> {
     let mut report = machine.report;

@@ -20,6 +20,7 @@
 //! - everybody is heard, as [`crate::ir`] promises;
 //! - the numbers in the header of each program agree with its steps.
 
+mod access;
 mod clock;
 mod error;
 mod expression;
