@@ -176,7 +176,7 @@ fn puts_land_in_order_with_their_signal_and_push_back() {
     let mut memory = vec![0u8; 8 << 20];
     b.window(1, memory.as_mut_ptr() as u64, memory.len() as u64, &a);
     b.window(2, lines.at(0), 512, &a);
-    let source: Vec<u8> = (0..memory.len()).map(|i| (i * 7 >> 3) as u8).collect();
+    let source: Vec<u8> = (0..memory.len()).map(|i| ((i * 7) >> 3) as u8).collect();
     let mut pack = Pack::new();
     // A doorbell first; then the large one; then two pieces gathered from every other KiB.
     let wait = abi::CommandWait {

@@ -16,12 +16,10 @@ fn table(plugin: &abi::Plugin) -> BTreeMap<(String, String), (u32, u32)> {
         .map(|i| {
             // SAFETY: the table has as many entries as it says, names end with NUL.
             let entry = unsafe { &*plugin.layout.add(i) };
-            // SAFETY: as above.
             let text = |p| {
-                unsafe { CStr::from_ptr(p) }
-                    .to_str()
-                    .expect("ASCII")
-                    .to_owned()
+                // SAFETY: as above.
+                let name = unsafe { CStr::from_ptr(p) };
+                name.to_str().expect("ASCII").to_owned()
             };
             (
                 (text(entry.struct_name), text(entry.field)),
