@@ -286,7 +286,7 @@ impl Control {
     }
 
     /// Tells all ranks that this one leaves, and waits until what it sent has arrived. Later calls fail. Dropping
-    /// the last clone does the same, for a tenth of a second at most.
+    /// the last clone does the same, but waits only until the system has taken it, a tenth of a second at most.
     ///
     /// # Errors
     /// [`BootstrapError::Deadline`] if not all has arrived (the channel is closed all the same);

@@ -20,7 +20,10 @@ fn harass(address: SocketAddr, stop: &AtomicBool, made: &AtomicUsize) {
         };
         // Whether it is heard or cut off does not matter.
         let _ = match made.fetch_add(1, Ordering::Relaxed) % 4 {
-            0 => Ok(half_open.push(stream)),
+            0 => {
+                half_open.push(stream);
+                Ok(())
+            }
             1 => stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
             2 => stream.write_all(&[&b"unisono\x01\x01\0\x01"[..], &[7; 56]].concat()),
             _ => Ok(()),

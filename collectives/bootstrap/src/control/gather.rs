@@ -79,11 +79,7 @@ impl Control {
         let limit = wait.remaining().min(Duration::from_millis(100));
         let wait = Wait::with_abort(limit, &wait.abort);
         let _ = self.shared.block(&wait, WHAT, &[], |state| {
-            let dialling = state
-                .peers
-                .values()
-                .any(|peer| peer.active.is_none() && !peer.session.is_settled());
-            Ok((!dialling && state.hub.is_flushed()).then_some(()))
+            Ok((!state.is_dialling() && state.hub.is_flushed()).then_some(()))
         });
     }
 

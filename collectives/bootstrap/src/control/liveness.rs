@@ -18,6 +18,8 @@ use super::state::{Gone, State};
 
 /// How long after the end of a process its parting word may still be on its way here.
 const PARTING: Duration = Duration::from_millis(250);
+/// How long after a rank has left its neighbours look for others.
+const REPAIR: Duration = Duration::from_millis(200);
 
 impl State {
     /// Takes note of a rank's entry; watches its process if it runs on this node.
@@ -119,7 +121,7 @@ impl State {
     pub(super) fn excuse_own_absence(&mut self, now: Instant) {
         let absent = now.saturating_duration_since(self.last_turn);
         self.last_turn = now;
-        if absent > self.heartbeat.interval {
+        if absent > self.heartbeat.timeout / 2 {
             for heard in self
                 .peers
                 .values_mut()
@@ -145,6 +147,12 @@ impl State {
                     rank,
                     reason: "its process ended without leaving the job".to_owned(),
                 });
+            }
+        }
+        if self.repair.is_some_and(|at| at <= now) {
+            self.repair = None;
+            if self.settled {
+                self.choose_neighbours();
             }
         }
         if now < self.next_beat {
@@ -215,9 +223,8 @@ impl State {
         {
             self.peers.remove(&rank);
         }
-        if self.settled {
-            self.choose_neighbours();
-        }
+        // Mostly all leave at once; whoever stays finds new neighbours a little later.
+        self.repair.get_or_insert(Instant::now() + REPAIR);
     }
 
     fn unwatch(&mut self, rank: u32) {

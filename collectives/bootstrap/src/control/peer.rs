@@ -40,6 +40,8 @@ pub(super) struct Peer {
     /// It was told the floods that went round before it was connected.
     pub(super) greeted: bool,
     pub(super) paused: bool,
+    /// A message for it alone waits for a connection.
+    pub(super) owed: bool,
     /// What each attempt to reach it met, the first few.
     pub(super) tried: Vec<String>,
 }
@@ -60,6 +62,7 @@ impl Peer {
             heard: None,
             greeted: false,
             paused: false,
+            owed: false,
             tried: Vec::new(),
         }
     }

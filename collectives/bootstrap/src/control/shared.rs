@@ -17,9 +17,10 @@ use crate::wire::hub::sleep_on;
 
 use super::Event;
 use super::message::News;
+use super::peer::Peer;
 use super::state::State;
 
-/// How long dropping the last handle waits for its parting word to arrive.
+/// How long dropping the last handle tries to get its parting word out.
 const PARTING: Duration = Duration::from_millis(100);
 
 /// See the module.
@@ -190,8 +191,18 @@ impl Shared {
         }
     }
 
-    /// Says good-bye and closes.
+    /// Says good-bye, and closes once everything has arrived.
     pub(super) fn leave(&self, wait: &Wait) -> Result<()> {
+        self.part(wait, |state| {
+            let owing = |(rank, peer): (&u32, &Peer)| {
+                let connected = peer.active.is_some() || peer.dialling.is_some();
+                (connected || !state.gone.contains_key(rank)) && !peer.session.is_settled()
+            };
+            !state.peers.iter().any(owing)
+        })
+    }
+
+    fn part(&self, wait: &Wait, is_done: impl Fn(&State) -> bool) -> Result<()> {
         if self.enter()?.left {
             return Ok(());
         }
@@ -199,24 +210,18 @@ impl Shared {
             state.originate(News::Left);
             Ok(())
         })?;
-        let arrived = self.block(wait, "leaving the job", &[], |state| {
-            let owing = |(rank, peer): (&u32, &super::peer::Peer)| {
-                let reachable = peer.active.is_some()
-                    || peer.dialling.is_some()
-                    || !state.gone.contains_key(rank);
-                reachable && !peer.session.is_settled()
-            };
-            Ok((!state.peers.iter().any(owing)).then_some(()))
+        let parted = self.block(wait, "leaving the job", &[], |state| {
+            Ok(is_done(state).then_some(()))
         });
         let mut state = self.enter()?;
         state.left = true;
         state.hub.shut_down();
         drop(state);
         self.wake_others(None);
-        match arrived {
+        match parted {
             // Another thread left at the same time.
             Err(BootstrapError::Departed { .. }) => Ok(()),
-            arrived => arrived,
+            parted => parted,
         }
     }
 
@@ -245,7 +250,9 @@ impl Drop for Shared {
         // In a forked child nothing but its own copies of the descriptors is closed; the drop of the fields does it.
         if std::process::id() == self.process {
             // Nobody is left to hear of a failure.
-            let _ = self.leave(&Wait::at_most(PARTING));
+            let _ = self.part(&Wait::at_most(PARTING), |state| {
+                !state.is_dialling() && state.hub.is_flushed()
+            });
         }
     }
 }

@@ -60,6 +60,8 @@ pub(super) struct State {
     pub(super) notes: Vec<String>,
     pub(super) messages: u32,
     acknowledge: BTreeSet<u32>,
+    /// When new neighbours are chosen in place of those that left.
+    pub(super) repair: Option<Instant>,
     pub(super) next_beat: Instant,
     pub(super) last_turn: Instant,
 }
@@ -88,6 +90,7 @@ impl State {
             notes: Vec::new(),
             messages: 0,
             acknowledge: BTreeSet::new(),
+            repair: None,
             next_beat: now + heartbeat.interval,
             last_turn: now,
         }
@@ -138,7 +141,13 @@ impl State {
         redials
             .chain(suspects)
             .chain(self.hub.next_deadline())
+            .chain(self.repair)
             .fold(self.next_beat, Instant::min)
+    }
+
+    /// Whether a message for one rank alone waits for a connection that is not open yet.
+    pub(super) fn is_dialling(&self) -> bool {
+        self.peers.values().any(|peer| peer.owed)
     }
 
     pub(super) fn peer(&mut self, rank: u32, now: Instant) -> &mut Peer {
@@ -168,7 +177,7 @@ impl State {
             &mut peer.incoming
         };
         let replaced = slot.replace(token);
-        (peer.active, peer.failures, peer.heard) = (Some(token), 0, Some(now));
+        (peer.active, peer.failures, peer.heard, peer.owed) = (Some(token), 0, Some(now), false);
         let greeting = !std::mem::replace(&mut peer.greeted, true);
         let paused = peer.paused;
         self.owners.insert(token, rank);
@@ -333,6 +342,8 @@ impl State {
             });
         }
         self.messages = self.messages.saturating_add(1);
+        let peer = self.peer(to, Instant::now());
+        peer.owed = peer.active.is_none();
         self.post(
             to,
             Message::Direct {

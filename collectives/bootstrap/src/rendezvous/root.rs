@@ -156,8 +156,7 @@ impl Service {
                         self.sources.insert(token);
                         return arrivals
                             .iter()
-                            .map(|arrival| self.roll.add(arrival, Some(token), now))
-                            .collect();
+                            .try_for_each(|arrival| self.roll.add(arrival, Some(token), now));
                     }
                     Some(Message::Retract(rank)) => self.roll.remove(rank, token),
                     _ => self.hub.close(token),
