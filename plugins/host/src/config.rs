@@ -16,12 +16,12 @@ pub(crate) const PARAMS: &[Param] = &[
         1,
         100_000,
     ),
-    Param::int(
-        "queue_commands",
-        "Commands that a stream holds; submit takes no more than fit.",
-        "1024",
-        16,
-        1 << 20,
+    Param::bytes(
+        "queue_bytes",
+        "Bytes of commands that a stream holds; submit takes no more than fit.",
+        "64KiB",
+        1024,
+        1 << 30,
     ),
     Param::bytes(
         "streaming_threshold",
@@ -57,7 +57,7 @@ pub(crate) const PARAMS: &[Param] = &[
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) spin: u32,
-    pub(crate) queue_commands: usize,
+    pub(crate) queue_words: usize,
     pub(crate) streaming_threshold: u64,
     pub(crate) shm_bandwidth: u64,
     pub(crate) shm_latency: Duration,
@@ -72,7 +72,7 @@ impl Config {
         let isa = Isa::best();
         Ok(Self {
             spin: u32::try_from(params.int("spin")?).unwrap_or(u32::MAX),
-            queue_commands: usize::try_from(params.int("queue_commands")?).unwrap_or(usize::MAX),
+            queue_words: usize::try_from(params.bytes("queue_bytes")? / 8).unwrap_or(usize::MAX),
             streaming_threshold: params.bytes("streaming_threshold")?,
             shm_bandwidth: params.bytes("shm_bandwidth")?,
             shm_latency: params.duration("shm_latency")?,
@@ -108,11 +108,11 @@ fn kernels(isa: Isa) -> Vec<Option<Kernel>> {
 #[cfg(test)]
 impl Config {
     /// Settings for tests, which need no host.
-    pub(crate) fn for_tests(queue_commands: usize) -> Self {
+    pub(crate) fn for_tests() -> Self {
         let isa = Isa::best();
         Self {
             spin: 10,
-            queue_commands,
+            queue_words: 1024,
             streaming_threshold: 4096,
             shm_bandwidth: 1,
             shm_latency: Duration::from_nanos(200),

@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn it_supports_what_it_can_do() {
-        let device = HostDevice::open(Arc::new(Config::for_tests(16))).unwrap();
+        let device = HostDevice::open(Arc::new(Config::for_tests())).unwrap();
         let query = |command, dtype, reduction| {
             device.supports(&SupportQuery {
                 command,

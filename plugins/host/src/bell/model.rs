@@ -158,3 +158,8 @@ fn loom_two_pipe_sleepers() {
 fn loom_both_ways_at_once() {
     check(&[FUTEX, PIPE], 1);
 }
+
+#[test]
+fn loom_two_ringers() {
+    check(&[FUTEX, PIPE], 2);
+}

@@ -2,10 +2,10 @@
 
 mod control;
 mod flag;
+mod ring;
 mod transfer;
 mod work;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use unisono_plugin::{
@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::event::HostEvent;
 use crate::fork;
 pub use control::HostStreamControl;
+use ring::Ring;
 use transfer::Progress;
 use work::{Step, Work};
 
@@ -27,10 +28,11 @@ const POLLIN: u32 = 1;
 #[derive(Debug)]
 pub struct HostStream {
     config: Arc<Config>,
-    /// Never longer than `config.queue_commands`, for which it has room from the start.
-    queue: VecDeque<Work>,
+    queue: Ring,
     /// Of the first command.
     progress: Progress,
+    /// The first command is a wait that a poll has looked at.
+    waiting: bool,
     accepted: u64,
     completed: u64,
     failed: Option<Error>,
@@ -43,9 +45,10 @@ impl HostStream {
     pub(crate) fn new(config: Arc<Config>) -> Result<Self> {
         fork::check()?;
         Ok(Self {
-            queue: VecDeque::with_capacity(config.queue_commands),
+            queue: Ring::new(config.queue_words),
             config,
             progress: Progress::default(),
+            waiting: false,
             accepted: 0,
             completed: 0,
             failed: None,
@@ -76,9 +79,16 @@ impl HostStream {
         }
     }
 
+    /// Drops all commands.
+    fn clear(&mut self) {
+        while self.queue.front().is_some() {
+            work::pop(&mut self.queue);
+        }
+    }
+
     #[cold]
     fn fail(&mut self, error: Error) {
-        self.queue.clear();
+        self.clear();
         self.failed = Some(error);
         self.control.publish(&self.state(QueuePhase::Failed, false));
     }
@@ -89,20 +99,24 @@ impl HostStream {
         let before = self.completed;
         let mut moved = false;
         let phase = loop {
-            let Some(work) = self.queue.front_mut() else {
+            let Some(work) = Work::first(&self.queue) else {
                 break QueuePhase::Idle;
             };
-            match work.step(&mut self.progress, &mut budget, &self.config) {
+            match work.step(self.waiting, &mut self.progress, &mut budget, &self.config) {
                 Step::Done => {
-                    self.queue.pop_front();
+                    work::pop(&mut self.queue);
                     self.progress = Progress::default();
+                    self.waiting = false;
                     self.completed += 1;
                 }
                 Step::Cut { moved: some } => {
                     moved |= some;
                     break QueuePhase::Ready;
                 }
-                Step::Waits => break QueuePhase::Waiting,
+                Step::Waits => {
+                    self.waiting = true;
+                    break QueuePhase::Waiting;
+                }
                 Step::Mismatch(found) => return Err(Error::mismatch(found)),
             }
             if self.control.is_aborted() {
@@ -123,23 +137,29 @@ impl Stream for HostStream {
 
     fn submit(&mut self, batch: &Batch<'_, HostEvent>) -> Result<u32> {
         self.check()?;
+        let mut events = false;
         for command in batch {
             match command {
                 Command::Copy(command) => transfer::check_copy(command)?,
                 Command::Reduce(command) => transfer::check_reduce(command, &self.config)?,
-                _ => {}
+                Command::Record(_) | Command::WaitEvent(_) => events = true,
+                Command::Signal(_) | Command::Wait(_) | Command::Put(_) => {}
             }
         }
-        let room = self.config.queue_commands - self.queue.len();
-        let before = self.queue.len();
-        self.queue
-            .extend(batch.iter().take(room).filter_map(Work::new));
-        let taken = self.queue.len() - before;
+        let taken = self.queue.push(batch.as_words());
+        if taken == 0 && !batch.is_empty() && self.queue.front().is_none() {
+            return Err(Error::invalid(
+                "a command is larger than the whole stream: raise the parameter queue_bytes",
+            ));
+        }
+        if events {
+            work::own_events(&mut self.queue, taken, batch.iter());
+        }
         if taken > 0 {
-            self.accepted += taken as u64;
+            self.accepted += u64::from(taken);
             self.control.publish(&self.state(QueuePhase::Ready, false));
         }
-        Ok(taken as u32)
+        Ok(taken)
     }
 
     fn poll(&mut self, budget: u64) -> Result<QueueState> {
@@ -162,7 +182,8 @@ impl Stream for HostStream {
 
     fn arm(&mut self, allowed: SleepWays, _: Option<Waker>) -> Result<Sleep> {
         self.disarm();
-        if self.check().is_err() || !self.queue.front().is_none_or(Work::is_waiting) {
+        let idle = self.queue.front().is_none();
+        if self.check().is_err() || !(idle || self.waiting) {
             return Ok(Sleep::Ready);
         }
         let mode = match (allowed.futex(), allowed.fd()) {
@@ -175,8 +196,8 @@ impl Stream for HostStream {
             }
         };
         let bell = bell::own()?;
-        let (head, control) = (self.queue.front(), &self.control);
-        let ready = || control.is_aborted() || head.is_some_and(Work::can_go_on);
+        let (head, control) = (Work::first(&self.queue), &self.control);
+        let ready = || control.is_aborted() || head.is_some_and(|work| work.can_go_on());
         let Some(value) = bell.arm(mode, ready) else {
             return Ok(Sleep::Ready);
         };
@@ -207,5 +228,6 @@ impl Stream for HostStream {
 impl Drop for HostStream {
     fn drop(&mut self) {
         self.disarm();
+        self.clear();
     }
 }

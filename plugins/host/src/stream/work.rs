@@ -1,36 +1,37 @@
 //! One accepted command, and one step of it.
 #![allow(
     unsafe_code,
-    reason = "commands carry addresses, which their submitter vouches for"
+    reason = "packed commands of several kinds, and the addresses they carry"
 )]
 
 use unisono_plugin::Command;
-use unisono_plugin::abi::{CommandCopy, CommandReduce, CommandSignal, CommandWait};
+use unisono_plugin::abi::{CommandCopy, CommandReduce, CommandSignal, CommandWait, command_kind};
 
 use super::flag::{self, Waited};
+use super::ring::{Ring, kind};
 use super::transfer::{self, Progress};
 use crate::config::Config;
 use crate::event::HostEvent;
 
 /// A command that a stream took. Whoever submitted it promised, by the contract, that its addresses
 /// are good until it is complete.
-pub(super) enum Work {
-    Copy(CommandCopy),
-    Reduce(CommandReduce),
-    Signal(CommandSignal),
-    Wait {
-        command: CommandWait,
-        begun: bool,
-    },
-    Record {
-        event: HostEvent,
-        number: u32,
-    },
-    WaitEvent {
-        event: HostEvent,
-        number: u32,
-        begun: bool,
-    },
+pub(super) enum Work<'a> {
+    Copy(&'a CommandCopy),
+    Reduce(&'a CommandReduce),
+    Signal(&'a CommandSignal),
+    Wait(&'a CommandWait),
+    Record { event: &'a HostEvent, number: u32 },
+    WaitEvent { event: &'a HostEvent, number: u32 },
+}
+
+/// RECORD or WAIT_EVENT as it lies in the ring: a stream's own reference to the event, and the
+/// number to complete or to wait for, in place of the handle and the flags.
+#[repr(C)]
+struct OwnedEvent {
+    kind: u16,
+    size: u16,
+    number: u32,
+    event: HostEvent,
 }
 
 /// What one step did.
@@ -48,80 +49,122 @@ pub(super) enum Step {
     Mismatch([u64; 3]),
 }
 
-impl Work {
-    /// Takes a command; `None` for one that streams do not know, which no checked batch holds.
-    pub(super) fn new(command: Command<'_, HostEvent>) -> Option<Self> {
-        Some(match command {
-            Command::Copy(command) => Self::Copy(*command),
-            Command::Reduce(command) => Self::Reduce(*command),
-            Command::Signal(command) => Self::Signal(*command),
-            Command::Wait(command) => Self::Wait {
-                command: *command,
-                begun: false,
-            },
-            Command::Record(event) => Self::Record {
-                event: event.clone(),
-                number: event.record(),
-            },
-            Command::WaitEvent(event) => Self::WaitEvent {
-                event: event.clone(),
-                number: event.taken(),
-                begun: false,
-            },
-            Command::Put(_) => return None,
+/// Takes references to the events of the commands that were just pushed.
+pub(super) fn own_events<'a>(
+    ring: &mut Ring,
+    count: u32,
+    commands: impl Iterator<Item = Command<'a, HostEvent>>,
+) {
+    let mut commands = commands;
+    ring.for_last(count, |words| {
+        let (event, number) = match commands.next() {
+            Some(Command::Record(event)) => (event, event.record()),
+            Some(Command::WaitEvent(event)) => (event, event.taken()),
+            _ => return,
+        };
+        let owned = words.as_mut_ptr().cast::<OwnedEvent>();
+        // SAFETY: a checked RECORD or WAIT_EVENT is at least as large as `OwnedEvent`, and `u64`
+        // aligns it. What is overwritten are plain integers.
+        unsafe {
+            (&raw mut (*owned).number).write(number);
+            (&raw mut (*owned).event).write(event.clone());
+        }
+    });
+}
+
+/// Drops the first command, and its event if it has one.
+#[inline]
+pub(super) fn pop(ring: &mut Ring) {
+    if let Some(words) = ring.front()
+        && matches!(
+            kind(words[0]),
+            command_kind::RECORD | command_kind::WAIT_EVENT
+        )
+    {
+        let owned = words.as_ptr().cast::<OwnedEvent>();
+        // SAFETY: `own_events` wrote it, and the command is popped below, so it is read out once.
+        drop(unsafe { (&raw const (*owned).event).read() });
+    }
+    ring.pop();
+}
+
+impl<'a> Work<'a> {
+    /// The first command of a ring, whose events are owned.
+    #[inline]
+    pub(super) fn first(ring: &'a Ring) -> Option<Self> {
+        let words = ring.front()?;
+        let at = words.as_ptr();
+        // SAFETY: the commands came from a checked batch: each is at least as large as the struct of
+        // its kind, whose fields are plain integers; `u64` aligns it. Events: see `own_events`.
+        Some(unsafe {
+            match kind(words[0]) {
+                command_kind::COPY => Self::Copy(&*at.cast()),
+                command_kind::REDUCE => Self::Reduce(&*at.cast()),
+                command_kind::SIGNAL => Self::Signal(&*at.cast()),
+                command_kind::WAIT => Self::Wait(&*at.cast()),
+                command_kind::RECORD => {
+                    let OwnedEvent { number, event, .. } = &*at.cast();
+                    Self::Record {
+                        event,
+                        number: *number,
+                    }
+                }
+                _ => {
+                    let OwnedEvent { number, event, .. } = &*at.cast();
+                    Self::WaitEvent {
+                        event,
+                        number: *number,
+                    }
+                }
+            }
         })
     }
 
-    /// Does what can be done now.
+    /// Does what can be done now. `begun` says of a wait that it was looked at before.
     #[inline]
     pub(super) fn step(
-        &mut self,
+        &self,
+        begun: bool,
         progress: &mut Progress,
         budget: &mut u64,
         config: &Config,
     ) -> Step {
         let left = *budget;
-        // SAFETY (all blocks): the submitter's promise about addresses; see `Work`.
-        let done = match self {
-            // SAFETY: see above.
+        let done = match *self {
+            // SAFETY: the submitter's promise about addresses; see `Work`.
             Self::Copy(command) => unsafe { transfer::copy(command, progress, budget, config) },
             Self::Reduce(command) => match config.kernel(command.dtype, command.reduction) {
-                // SAFETY: see above.
+                // SAFETY: as above.
                 Some(kernel) => unsafe {
                     transfer::reduce(command, kernel, progress, budget, config)
                 },
                 None => true,
             },
             Self::Signal(command) => {
-                // SAFETY: see above.
+                // SAFETY: as above.
                 unsafe { flag::signal(command) };
                 true
             }
-            Self::Wait { command, begun } => {
-                // SAFETY: see above.
-                unsafe {
-                    if !*begun {
+            Self::Wait(command) => {
+                // SAFETY: as above.
+                let waited = unsafe {
+                    if !begun {
                         flag::begin(command);
-                        *begun = true;
                     }
-                    return match flag::wait(command, config.spin) {
-                        Waited::Done => Step::Done,
-                        Waited::Pending => Step::Waits,
-                        Waited::Mismatch(found) => Step::Mismatch(found),
-                    };
-                }
+                    flag::wait(command, config.spin)
+                };
+                return match waited {
+                    Waited::Done => Step::Done,
+                    Waited::Pending => Step::Waits,
+                    Waited::Mismatch(found) => Step::Mismatch(found),
+                };
             }
             Self::Record { event, number } => {
-                event.complete(*number);
+                event.complete(number);
                 true
             }
-            Self::WaitEvent {
-                event,
-                number,
-                begun,
-            } => {
-                *begun = true;
-                return if event.is_complete(*number) {
+            Self::WaitEvent { event, number } => {
+                return if event.is_complete(number) {
                     Step::Done
                 } else {
                     Step::Waits
@@ -137,34 +180,13 @@ impl Work {
         }
     }
 
-    /// Whether it is a wait that a poll has found unsatisfied.
-    pub(super) fn is_waiting(&self) -> bool {
-        matches!(
-            self,
-            Self::Wait { begun: true, .. } | Self::WaitEvent { begun: true, .. }
-        )
-    }
-
-    /// Whether a wait could end now.
+    /// Whether a wait that has begun could end now.
     pub(super) fn can_go_on(&self) -> bool {
-        match self {
+        match *self {
             // SAFETY: the submitter's promise about addresses; see `Work`.
-            Self::Wait { command, .. } => unsafe { flag::is_raised(command) },
-            Self::WaitEvent { event, number, .. } => event.is_complete(*number),
+            Self::Wait(command) => unsafe { flag::is_raised(command) },
+            Self::WaitEvent { event, number } => event.is_complete(number),
             _ => true,
         }
-    }
-}
-
-impl std::fmt::Debug for Work {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Copy(_) => "COPY",
-            Self::Reduce(_) => "REDUCE",
-            Self::Signal(_) => "SIGNAL",
-            Self::Wait { .. } => "WAIT",
-            Self::Record { .. } => "RECORD",
-            Self::WaitEvent { .. } => "WAIT_EVENT",
-        })
     }
 }

@@ -60,7 +60,7 @@ impl Host {
         let plugin = plugin();
         let default = |name: &str| match name {
             "spin" => 20,
-            "queue_commands" => 64,
+            "queue_bytes" => 4096,
             "streaming_threshold" => 128 << 10,
             "shm_latency" => 200,
             _ => 10_000_000_000,

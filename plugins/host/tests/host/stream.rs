@@ -167,7 +167,7 @@ fn an_aborted_stream_drops_its_commands() {
 
 #[test]
 fn a_full_stream_takes_a_part() {
-    let host = Host::with(&[("queue_commands", 16)]);
+    let host = Host::with(&[("queue_bytes", 1024)]);
     let memory = page(host);
     let base = memory.base();
     let mut stream = host.stream();
@@ -190,7 +190,7 @@ fn a_full_stream_takes_a_part() {
         left = &left[taken as usize * 7..];
         count -= taken;
     }
-    assert_eq!(parts, [16, 16, 8]);
+    assert_eq!(parts, [18, 18, 4]);
     assert_eq!(memory.load(FLAG), 40);
     assert_eq!(stream.control().query().accepted, 40);
 }
