@@ -1,1 +1,12 @@
-//! Placeholder.
+//! What the multi-process tests have in common: ranks as threads and as processes, seeds, counts,
+//! and skips that are counted.
+
+mod count;
+mod rng;
+mod skip;
+mod threads;
+
+pub use count::{Count, soaking};
+pub use rng::Rng;
+pub use skip::skip;
+pub use threads::{options, threads};
