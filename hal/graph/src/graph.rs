@@ -124,7 +124,7 @@ impl LinkGraph {
         ids.map(VertexId).zip(&self.parts.vertices)
     }
 
-    /// The ranks that have a device here, ascending.
+    /// The ranks that have a device here, in order.
     pub fn ranks(&self) -> impl DoubleEndedIterator<Item = u32> + '_ {
         self.ranks.keys().copied()
     }

@@ -5,6 +5,7 @@
 //! fixed: of a device, a machine or a host name, the lowest rank's description counts; of a link,
 //! the lower bandwidth and the higher latency.
 
+mod found;
 mod links;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,36 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::Place;
+use super::found::Links;
 use crate::{
-    Builder, CapacityGroup, DeviceId, GraphError, GroupId, LinkReport, LinkType, NewLink,
-    NodeReport, PluginReport, Scope, Source, Switch, Vertex, VertexId, VertexKind,
+    Builder, DeviceId, GraphError, LinkReport, NodeReport, PluginReport, Scope, Switch, Vertex,
+    VertexKind,
 };
-
-/// What a link is known by while reports are joined.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    from: VertexId,
-    to: VertexId,
-    plugin: String,
-    kind: String,
-    rail: u32,
-    /// Its number among the parallel links of one report.
-    index: usize,
-}
-
-/// What is known of it so far.
-struct Figures {
-    link_type: LinkType,
-    bytes_per_second: u64,
-    latency_ns: u64,
-    group: Option<String>,
-}
-
-#[derive(Default)]
-struct Links {
-    found: BTreeMap<Key, Figures>,
-    switches: BTreeMap<(String, String, u32), VertexId>,
-}
 
 pub(super) fn add(
     builder: &mut Builder,
@@ -43,7 +18,7 @@ pub(super) fn add(
     for report in reports {
         for plugin in &report.plugins {
             for (index, link) in numbered(plugin).filter(|(_, link)| link.scope == Scope::Pair) {
-                links.pair(report, plugin, link, index, places)?;
+                pair(&mut links, report, plugin, link, index, places)?;
             }
         }
     }
@@ -57,8 +32,8 @@ pub(super) fn add(
         for plugin in &from.report.plugins {
             for (index, link) in numbered(plugin) {
                 match link.scope {
-                    Scope::Node => links.node(from, plugin, link, index, &ends),
-                    Scope::Network => links.network(builder, from, plugin, link, index),
+                    Scope::Node => node(&mut links, from, plugin, link, index, &ends),
+                    Scope::Network => network(&mut links, builder, from, plugin, link, index),
                     Scope::Pair => {}
                 }
             }
@@ -82,212 +57,143 @@ fn likeness(link: &LinkReport) -> (&str, Scope, DeviceId, DeviceId, u32) {
     (&link.kind, link.scope, link.from, link.to, link.rail)
 }
 
-impl Links {
-    fn pair(
-        &mut self,
-        report: &NodeReport,
-        plugin: &PluginReport,
-        link: &LinkReport,
-        index: usize,
-        places: &[Place<'_>],
-    ) -> Result<(), GraphError> {
-        let ends = |field, id: DeviceId| {
-            let of_node = || {
-                places
-                    .iter()
-                    .filter(|place| place.report.node == report.node && place.device == id)
-            };
-            let own: Vec<_> = of_node()
-                .filter(|place| place.plugin == plugin.plugin)
-                .collect();
-            let found: Vec<_> = if own.is_empty() {
-                of_node().collect()
-            } else {
-                own
-            };
-            if found.is_empty() {
-                let (plugin, device) = (plugin.plugin.clone(), id.to_string());
-                return Err(GraphError::UnknownDevice {
-                    rank: report.rank,
-                    field,
-                    plugin,
-                    device,
-                });
-            }
-            Ok(found)
+/// Links between the two devices named, for all ranks that use them.
+fn pair(
+    links: &mut Links,
+    report: &NodeReport,
+    plugin: &PluginReport,
+    link: &LinkReport,
+    index: usize,
+    places: &[Place<'_>],
+) -> Result<(), GraphError> {
+    let ends = |field, id: DeviceId| {
+        let of_node = || {
+            places
+                .iter()
+                .filter(|place| place.report.node == report.node && place.device == id)
         };
-        let (starts, ends) = (
-            ends("a link's `from`", link.from)?,
-            ends("a link's `to`", link.to)?,
-        );
-        for from in &starts {
-            for to in ends.iter().filter(|to| to.vertex != from.vertex) {
-                self.put(
-                    from.vertex,
-                    to.vertex,
-                    &plugin.plugin,
-                    link,
-                    index,
-                    group(from, &plugin.plugin, link, ""),
-                );
-            }
-        }
-        Ok(())
-    }
-
-    /// A link between any two processes of a node, where both ends report it.
-    fn node(
-        &mut self,
-        from: &Place<'_>,
-        plugin: &PluginReport,
-        link: &LinkReport,
-        index: usize,
-        ends: &[&Place<'_>],
-    ) {
-        if !serves(plugin, from, link.from) {
-            return;
-        }
-        let near = ends
-            .iter()
-            .filter(|to| to.report.node == from.report.node && to.vertex != from.vertex);
-        for to in near {
-            let Some(theirs) = to.plugin_report(&plugin.plugin) else {
-                continue;
-            };
-            let answer = numbered(theirs)
-                .find(|(i, other)| *i == index && likeness(other) == likeness(link));
-            let Some((_, answer)) = answer.filter(|_| serves(theirs, to, link.to)) else {
-                continue;
-            };
-            for told in [link, answer] {
-                self.put(
-                    from.vertex,
-                    to.vertex,
-                    &plugin.plugin,
-                    told,
-                    index,
-                    group(from, &plugin.plugin, link, ""),
-                );
-            }
-        }
-    }
-
-    /// A link to whoever is on the network: half of the way up to it, half down.
-    fn network(
-        &mut self,
-        builder: &mut Builder,
-        from: &Place<'_>,
-        plugin: &PluginReport,
-        link: &LinkReport,
-        index: usize,
-    ) {
-        if !serves(plugin, from, link.from) {
-            return;
-        }
-        let name = network_name(&plugin.plugin, link);
-        let switch = *self
-            .switches
-            .entry((plugin.plugin.clone(), link.kind.clone(), link.rail))
-            .or_insert_with(|| {
-                builder.vertex(Vertex {
-                    name,
-                    node: None,
-                    kind: VertexKind::Switch(Switch::default()),
-                })
-            });
-        let up = LinkReport {
-            latency_ns: link.latency_ns / 2,
-            ..link.clone()
-        };
-        let down = LinkReport {
-            latency_ns: link.latency_ns - up.latency_ns,
-            ..link.clone()
-        };
-        self.put(
-            from.vertex,
-            switch,
-            &plugin.plugin,
-            &up,
-            index,
-            group(from, &plugin.plugin, link, "/out"),
-        );
-        self.put(
-            switch,
-            from.vertex,
-            &plugin.plugin,
-            &down,
-            index,
-            group(from, &plugin.plugin, link, "/in"),
-        );
-    }
-
-    fn put(
-        &mut self,
-        from: VertexId,
-        to: VertexId,
-        plugin: &str,
-        link: &LinkReport,
-        index: usize,
-        group: Option<String>,
-    ) {
-        let (plugin, kind) = (plugin.to_owned(), link.kind.clone());
-        let figures = self.found.entry(Key {
-            from,
-            to,
-            plugin,
-            kind,
-            rail: link.rail,
-            index,
-        });
-        let figures = figures.or_insert(Figures {
-            link_type: link.link_type,
-            bytes_per_second: link.bytes_per_second,
-            latency_ns: link.latency_ns,
-            group,
-        });
-        figures.bytes_per_second = figures.bytes_per_second.min(link.bytes_per_second);
-        figures.latency_ns = figures.latency_ns.max(link.latency_ns);
-        figures.link_type = figures.link_type.max(link.link_type);
-    }
-
-    fn finish(self, builder: &mut Builder) {
-        let mut capacities: BTreeMap<&str, u64> = BTreeMap::new();
-        for figures in self.found.values() {
-            if let Some(group) = &figures.group {
-                let capacity = capacities.entry(group).or_default();
-                *capacity = figures.bytes_per_second.max(*capacity);
-            }
-        }
-        let groups: BTreeMap<&str, GroupId> = capacities
-            .into_iter()
-            .map(|(name, bytes_per_second)| {
-                (
-                    name,
-                    builder.capacity_group(CapacityGroup {
-                        name: name.to_owned(),
-                        bytes_per_second,
-                    }),
-                )
-            })
+        let own: Vec<_> = of_node()
+            .filter(|place| place.plugin == plugin.plugin)
             .collect();
-        for (key, figures) in &self.found {
-            builder.link(NewLink {
-                from: key.from,
-                to: key.to,
-                plugin: key.plugin.clone(),
-                kind: key.kind.clone(),
-                link_type: figures.link_type,
-                bytes_per_second: figures.bytes_per_second,
-                latency_ns: figures.latency_ns,
-                shared: figures
-                    .group
-                    .as_deref()
-                    .and_then(|group| groups.get(group).copied()),
-                rail: key.rail,
-                source: Source::Plugin,
+        let found: Vec<_> = if own.is_empty() {
+            of_node().collect()
+        } else {
+            own
+        };
+        if found.is_empty() {
+            let (plugin, device) = (plugin.plugin.clone(), id.to_string());
+            return Err(GraphError::UnknownDevice {
+                rank: report.rank,
+                field,
+                plugin,
+                device,
             });
         }
+        Ok(found)
+    };
+    let (starts, ends) = (
+        ends("a link's `from`", link.from)?,
+        ends("a link's `to`", link.to)?,
+    );
+    for from in &starts {
+        for to in ends.iter().filter(|to| to.vertex != from.vertex) {
+            links.put(
+                from.vertex,
+                to.vertex,
+                &plugin.plugin,
+                link,
+                index,
+                group(from, &plugin.plugin, link, ""),
+            );
+        }
     }
+    Ok(())
+}
+
+/// A link between any two processes of a node, where both ends report it.
+fn node(
+    links: &mut Links,
+    from: &Place<'_>,
+    plugin: &PluginReport,
+    link: &LinkReport,
+    index: usize,
+    ends: &[&Place<'_>],
+) {
+    if !serves(plugin, from, link.from) {
+        return;
+    }
+    let near = ends
+        .iter()
+        .filter(|to| to.report.node == from.report.node && to.vertex != from.vertex);
+    for to in near {
+        let Some(theirs) = to.plugin_report(&plugin.plugin) else {
+            continue;
+        };
+        let answer =
+            numbered(theirs).find(|(i, other)| *i == index && likeness(other) == likeness(link));
+        let Some((_, answer)) = answer.filter(|_| serves(theirs, to, link.to)) else {
+            continue;
+        };
+        for told in [link, answer] {
+            links.put(
+                from.vertex,
+                to.vertex,
+                &plugin.plugin,
+                told,
+                index,
+                group(from, &plugin.plugin, link, ""),
+            );
+        }
+    }
+}
+
+/// A link to whoever is on the network: half of the way up to it, half down.
+fn network(
+    links: &mut Links,
+    builder: &mut Builder,
+    from: &Place<'_>,
+    plugin: &PluginReport,
+    link: &LinkReport,
+    index: usize,
+) {
+    if !serves(plugin, from, link.from) {
+        return;
+    }
+    let name = network_name(&plugin.plugin, link);
+    let switch = *links
+        .switches
+        .entry((plugin.plugin.clone(), link.kind.clone(), link.rail))
+        .or_insert_with(|| {
+            builder.vertex(Vertex {
+                name,
+                node: None,
+                kind: VertexKind::Switch(Switch::default()),
+            })
+        });
+    let up = LinkReport {
+        latency_ns: link.latency_ns / 2,
+        ..link.clone()
+    };
+    let down = LinkReport {
+        latency_ns: link.latency_ns - up.latency_ns,
+        ..link.clone()
+    };
+    links.put(
+        from.vertex,
+        switch,
+        &plugin.plugin,
+        &up,
+        index,
+        group(from, &plugin.plugin, link, "/out"),
+    );
+    links.put(
+        switch,
+        from.vertex,
+        &plugin.plugin,
+        &down,
+        index,
+        group(from, &plugin.plugin, link, "/in"),
+    );
 }
 
 /// Whether a plugin's link begins or ends at a place: where it names no device, at its own devices,

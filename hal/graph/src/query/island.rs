@@ -9,7 +9,7 @@ use crate::{LinkGraph, LinkType, VertexId, VertexKind, Way};
 pub struct Island {
     /// The plugin of its devices and links.
     pub plugin: String,
-    /// Its ranks, ascending, never none. A rank that no such link reaches is alone.
+    /// Its ranks in order, never none. A rank that no such link reaches is alone.
     pub ranks: Vec<u32>,
 }
 

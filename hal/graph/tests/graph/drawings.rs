@@ -205,6 +205,36 @@ fn nothing_overlaps_and_everything_is_there() {
 }
 
 #[test]
+fn few_links_bear_a_label_each() {
+    let edges = [
+        (0, 1, 40),
+        (1, 0, 10),
+        (1, 2, 20),
+        (2, 1, 20),
+        (2, 3, 41),
+        (3, 2, 11),
+        (0, 3, 30),
+        (3, 0, 12),
+        (0, 2, 5),
+    ];
+    let nodes = (0..4)
+        .map(|id| format!("{{\"id\": {id}, \"compute\": true}}"))
+        .collect::<Vec<_>>()
+        .join(",");
+    let edges = edges
+        .map(|(src, dst, speed)| format!("{{\"src\": {src}, \"dst\": {dst}, \"GBps\": {speed}}}"))
+        .join(",");
+    let graph =
+        LinkGraph::from_json(&format!("{{\"nodes\": [{nodes}], \"edges\": [{edges}]}}")).unwrap();
+    check("asymmetric", &graph);
+    let svg = draw::svg(&graph);
+    for speed in [40, 10, 20, 41, 11, 30, 12, 5] {
+        let label = format!("class=\"text middle\">{speed} GB/s</text>");
+        assert!(svg.contains(&label), "{speed} GB/s is not labelled");
+    }
+}
+
+#[test]
 fn every_trunk_bears_its_label() {
     let texts = |graph: &LinkGraph| -> Vec<String> {
         let svg = draw::svg(graph);

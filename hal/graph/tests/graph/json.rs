@@ -121,7 +121,7 @@ fn errors_in_planning_files_say_line_column_and_field() {
     fails(
         LINE,
         ("true", "1"),
-        "line 2, column 33, field `nodes[0].compute`: invalid type: integer `1`, expected a boolean",
+        "line 2, column 34, field `nodes[0].compute`: invalid type: integer `1`, expected a boolean",
     );
 }
 

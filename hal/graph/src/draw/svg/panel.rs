@@ -2,6 +2,7 @@
 
 mod build;
 mod chips;
+mod inside;
 
 use std::collections::BTreeMap;
 

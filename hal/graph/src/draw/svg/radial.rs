@@ -56,7 +56,7 @@ pub(super) fn place(graph: &LinkGraph, plan: &Plan) -> Radial {
     let (mut x, mut y) = match devices {
         0 | 1 => (0.0, 0.0),
         2 => (least_x + 85.0, 0.0),
-        3 | 4 => (least_x + 110.0, 76.0),
+        3 | 4 => (least_x + 132.0, 84.0),
         _ => (least_x + 118.0, 112.0),
     };
     let mut areas = areas(&spots, plan, x, y);

@@ -1,0 +1,104 @@
+//! Links as they are found, those that several ranks report joined to one.
+
+use std::collections::BTreeMap;
+
+use crate::{Builder, CapacityGroup, GroupId, LinkReport, LinkType, NewLink, Source, VertexId};
+
+/// What a link is known by while reports are joined.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    from: VertexId,
+    to: VertexId,
+    plugin: String,
+    kind: String,
+    rail: u32,
+    /// Its number among the parallel links of one report.
+    index: usize,
+}
+
+/// What is known of it so far.
+struct Figures {
+    link_type: LinkType,
+    bytes_per_second: u64,
+    latency_ns: u64,
+    group: Option<String>,
+}
+
+/// The links of a job.
+#[derive(Default)]
+pub(super) struct Links {
+    found: BTreeMap<Key, Figures>,
+    /// Networks, by plugin, kind and rail.
+    pub(super) switches: BTreeMap<(String, String, u32), VertexId>,
+}
+
+impl Links {
+    /// One more report of a link: the lower bandwidth and the higher latency count.
+    pub(super) fn put(
+        &mut self,
+        from: VertexId,
+        to: VertexId,
+        plugin: &str,
+        link: &LinkReport,
+        index: usize,
+        group: Option<String>,
+    ) {
+        let (plugin, kind) = (plugin.to_owned(), link.kind.clone());
+        let figures = self.found.entry(Key {
+            from,
+            to,
+            plugin,
+            kind,
+            rail: link.rail,
+            index,
+        });
+        let figures = figures.or_insert(Figures {
+            link_type: link.link_type,
+            bytes_per_second: link.bytes_per_second,
+            latency_ns: link.latency_ns,
+            group,
+        });
+        figures.bytes_per_second = figures.bytes_per_second.min(link.bytes_per_second);
+        figures.latency_ns = figures.latency_ns.max(link.latency_ns);
+        figures.link_type = figures.link_type.max(link.link_type);
+    }
+
+    pub(super) fn finish(self, builder: &mut Builder) {
+        let mut capacities: BTreeMap<&str, u64> = BTreeMap::new();
+        for figures in self.found.values() {
+            if let Some(group) = &figures.group {
+                let capacity = capacities.entry(group).or_default();
+                *capacity = figures.bytes_per_second.max(*capacity);
+            }
+        }
+        let groups: BTreeMap<&str, GroupId> = capacities
+            .into_iter()
+            .map(|(name, bytes_per_second)| {
+                (
+                    name,
+                    builder.capacity_group(CapacityGroup {
+                        name: name.to_owned(),
+                        bytes_per_second,
+                    }),
+                )
+            })
+            .collect();
+        for (key, figures) in &self.found {
+            builder.link(NewLink {
+                from: key.from,
+                to: key.to,
+                plugin: key.plugin.clone(),
+                kind: key.kind.clone(),
+                link_type: figures.link_type,
+                bytes_per_second: figures.bytes_per_second,
+                latency_ns: figures.latency_ns,
+                shared: figures
+                    .group
+                    .as_deref()
+                    .and_then(|group| groups.get(group).copied()),
+                rail: key.rail,
+                source: Source::Plugin,
+            });
+        }
+    }
+}
