@@ -491,6 +491,7 @@ typedef struct unisono_stream_table { /* [handle], but query and abort are [any]
 
 /* ---------------------------------------------------------------- events --------------------- */
 
+/* An event that a command names stays alive until that command is complete. */
 typedef struct unisono_event_table { /* [any] */
   uint32_t struct_size;
   uint32_t reserved;
