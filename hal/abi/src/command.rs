@@ -205,7 +205,7 @@ abi_struct! {
 abi_struct! {
     /// `unisono_command_event`.
     pub struct CommandEvent = "unisono_command_event" {
-        /// RECORD, WAIT_EVENT
+        /// See `unisono_plugin.h`.
         pub head: Command,
         /// See `unisono_plugin.h`.
         pub event: Event,

@@ -107,7 +107,7 @@ abi_struct! {
 abi_struct! {
     /// `unisono_instance_table`.
     pub struct InstanceTable = "unisono_instance_table" {
-        /// [any]
+        /// Bytes of this struct, as its maker knows it.
         pub struct_size: u32,
         /// Zero.
         pub reserved: u32,
@@ -125,7 +125,7 @@ abi_struct! {
 abi_struct! {
     /// `unisono_device_table`.
     pub struct DeviceTable = "unisono_device_table" {
-        /// [any]
+        /// Bytes of this struct, as its maker knows it.
         pub struct_size: u32,
         /// Zero.
         pub reserved: u32,

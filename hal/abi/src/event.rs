@@ -7,7 +7,7 @@ use crate::layout::abi_struct;
 abi_struct! {
     /// `unisono_event_table`.
     pub struct EventTable = "unisono_event_table" {
-        /// [any]
+        /// Bytes of this struct, as its maker knows it.
         pub struct_size: u32,
         /// Zero.
         pub reserved: u32,

@@ -24,7 +24,7 @@ pub mod scope {
 abi_struct! {
     /// `unisono_link_info`.
     pub struct LinkInfo = "unisono_link_info" {
-        /// One entry of the plugin's report
+        /// Bytes of this struct, as its maker knows it.
         pub struct_size: u32,
         /// UNISONO_LINK_*
         pub link_type: u32,
@@ -70,7 +70,7 @@ abi_struct! {
 abi_struct! {
     /// `unisono_link_statistics`.
     pub struct LinkStatistics = "unisono_link_statistics" {
-        /// Since 1.1
+        /// Bytes of this struct, as its maker knows it.
         pub struct_size: u32,
         /// See `unisono_plugin.h`.
         pub connections: u32,
@@ -90,7 +90,7 @@ abi_struct! {
 abi_struct! {
     /// `unisono_link_table`.
     pub struct LinkTable = "unisono_link_table" {
-        /// [handle], but report, address, query, abort are [any]
+        /// Bytes of this struct, as its maker knows it.
         pub struct_size: u32,
         /// Zero.
         pub reserved: u32,

@@ -71,7 +71,7 @@ abi_struct! {
 abi_struct! {
     /// `unisono_memory_table`.
     pub struct MemoryTable = "unisono_memory_table" {
-        /// [any]
+        /// Bytes of this struct, as its maker knows it.
         pub struct_size: u32,
         /// Zero.
         pub reserved: u32,

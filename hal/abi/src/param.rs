@@ -17,7 +17,7 @@ pub mod param_type {
 abi_struct! {
     /// `unisono_param`.
     pub struct Param = "unisono_param" {
-        /// One entry of the plugin's parameter table lower_snake_case
+        /// In lower_snake_case
         pub name: Str,
         /// One sentence
         pub help: Str,
@@ -37,7 +37,7 @@ abi_struct! {
 abi_struct! {
     /// `unisono_param_value`.
     pub struct ParamValue = "unisono_param_value" {
-        /// Checked by the host against the table before it is passed
+        /// As in the plugin's table
         pub name: Str,
         /// STRING
         pub text: Str,

@@ -21,7 +21,7 @@ abi_struct! {
 abi_struct! {
     /// `unisono_stream_table`.
     pub struct StreamTable = "unisono_stream_table" {
-        /// [handle], but query and abort are [any]
+        /// Bytes of this struct, as its maker knows it.
         pub struct_size: u32,
         /// Zero.
         pub reserved: u32,
