@@ -1,0 +1,3 @@
+/* The table that every plugin must have is missing. */
+#define RECORD_CHANGES .instance = NULL,
+#include "base.h"

@@ -1,0 +1,3 @@
+/* Exports another symbol. */
+#define NO_QUERY
+#include "base.h"

@@ -1,0 +1,3 @@
+/* Serves no host at all. */
+#define ANSWER NULL
+#include "base.h"

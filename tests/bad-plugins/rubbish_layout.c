@@ -1,0 +1,3 @@
+/* A layout table longer than can be true. */
+#define RECORD_CHANGES .layout_count = 0xffffffffu,
+#include "base.h"

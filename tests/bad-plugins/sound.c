@@ -1,0 +1,3 @@
+/* Nothing is wrong with this one. */
+
+#include "base.h"

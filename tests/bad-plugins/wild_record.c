@@ -1,0 +1,3 @@
+/* The record lies where nothing is. */
+#define ANSWER (const unisono_plugin *)0x123456789000
+#include "base.h"
