@@ -71,3 +71,25 @@ impl Instance for HostInstance {
         }])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_reports_one_device_and_shared_memory_between_processes() {
+        let instance = HostInstance {
+            config: Arc::new(Config::for_tests()),
+        };
+        let devices = instance.devices().unwrap();
+        assert_eq!(devices.len(), 1);
+        assert!(instance.open(0).is_ok());
+        assert!(instance.open(1).is_err());
+        let links = instance.links().unwrap();
+        assert_eq!(links.len(), 1);
+        assert_eq!(
+            (links[0].kind.as_str(), links[0].scope, links[0].latency_ns),
+            ("shm", Scope::Node, 200)
+        );
+    }
+}

@@ -328,3 +328,55 @@ fn reductions_run_in_pieces_and_in_place() {
         );
     }
 }
+
+/// When `query` says that an aborted stream has failed, no poll touches memory any more.
+#[test]
+fn an_abort_beside_a_poll_ends_it() {
+    let host = Host::open();
+    let bytes = 1 << 20;
+    let memory = host.alloc(memory_kind::DATA, 2 * bytes, 0, 0).unwrap();
+    let base = memory.base();
+    for offset in 0..bytes {
+        // SAFETY: within the memory, which no stream uses now.
+        unsafe { memory.at(offset).write(1) };
+    }
+    for round in 0..50 {
+        let mut stream = host.stream();
+        let control = stream.control();
+        let mut pack = Pack::new();
+        for _ in 0..64 {
+            pack.copy(0, copy(base + bytes, base, bytes));
+        }
+        stream.submit(&pack).unwrap();
+        std::thread::scope(|scope| {
+            let poller = scope.spawn(move || {
+                loop {
+                    match stream.poll_for(64 << 10) {
+                        Ok(state) if state.state == queue_state::IDLE => return None,
+                        Ok(_) => {}
+                        Err(error) => return Some((error.status, stream)),
+                    }
+                }
+            });
+            for _ in 0..round * 20 {
+                std::hint::spin_loop();
+            }
+            control.abort();
+            let start = std::time::Instant::now();
+            while control.query().state != queue_state::FAILED {
+                assert!(start.elapsed().as_secs() < 20, "the abort does not end");
+            }
+            for offset in (bytes..2 * bytes).step_by(64) {
+                // SAFETY: within the memory; the stream is done with it: that is the test.
+                unsafe { memory.at(offset).write(2) };
+            }
+            for offset in (bytes..2 * bytes).step_by(64) {
+                // SAFETY: as above.
+                let found = unsafe { memory.at(offset).read() };
+                assert_eq!(found, 2, "touched after the abort");
+            }
+            let ended = poller.join().unwrap();
+            assert_eq!(ended.map(|(status, _stream)| status), Some(status::ABORTED));
+        });
+    }
+}
