@@ -1,12 +1,14 @@
 //! What the multi-process tests have in common: ranks as threads and as processes, seeds, counts,
-//! and skips that are counted.
+//! data with known results, and skips that are counted.
 
 mod count;
 mod rng;
 mod skip;
 mod threads;
+mod typed;
 
 pub use count::{Count, soaking};
 pub use rng::Rng;
 pub use skip::skip;
 pub use threads::{options, threads};
+pub use typed::{Collective, Try, Value, input, reduced};

@@ -1,15 +1,127 @@
 //! Every collective, with ranks as threads of one process.
 
-use unisono::ReduceOp;
-use unisono_tests::threads;
+use unisono::{Communicator, DataType, InitOptions, ReduceOp};
+use unisono_tests::{Collective, Try, threads};
+
+/// Every collective, type and reduction at a few sizes, on `ranks` ranks.
+fn everything(world: &Communicator, sizes: &[usize]) {
+    let collectives = [
+        Collective::AllReduce,
+        Collective::ReduceScatter,
+        Collective::AllGather,
+        Collective::Broadcast(0),
+        Collective::Broadcast(world.size() - 1),
+    ];
+    let mut salt = 0;
+    for collective in collectives {
+        for &count in sizes {
+            for dtype in DataType::ALL {
+                for op in ReduceOp::ALL {
+                    for in_place in [false, true] {
+                        salt += 1;
+                        let attempt = Try {
+                            collective,
+                            count,
+                            op,
+                            in_place,
+                            salt,
+                        };
+                        let done = attempt.run_as(world, dtype);
+                        done.unwrap_or_else(|e| panic!("{attempt:?}: {e}"))
+                            .unwrap_or_else(|wrong| panic!("{wrong}"));
+                    }
+                }
+            }
+        }
+    }
+    world.barrier().expect("barrier");
+}
+
+fn without_shm(options: &mut InitOptions) {
+    options.without_links = vec!["shm".to_owned()];
+}
 
 #[test]
-fn all_reduce_of_two() {
-    let results = threads(2, |_| {}, |world| {
-        let mut data = vec![world.rank() as f32 + 1.0; 1000];
-        world.all_reduce_in_place(&mut data, ReduceOp::Sum).expect("all_reduce");
-        world.finalize().expect("finalize");
-        data
-    });
-    assert!(results.iter().all(|r| r.iter().all(|x| *x == 3.0)));
+fn everything_over_shared_memory() {
+    for ranks in [1, 2, 3, 4, 5, 8] {
+        threads(ranks, |_| {}, |world| {
+            everything(&world, &[0, 1, 7, 1000]);
+            world.finalize().expect("finalize");
+        });
+    }
+}
+
+#[test]
+fn everything_over_tcp() {
+    for ranks in [2, 3, 4] {
+        threads(ranks, without_shm, |world| {
+            everything(&world, &[0, 1, 7, 1000]);
+            world.finalize().expect("finalize");
+        });
+    }
+}
+
+/// Messages of many pieces, at counts that nothing divides.
+fn large(world: &Communicator) {
+    for collective in [
+        Collective::AllReduce,
+        Collective::ReduceScatter,
+        Collective::AllGather,
+        Collective::Broadcast(1),
+    ] {
+        for count in [262_147, 1_000_003] {
+            for in_place in [false, true] {
+                let attempt = Try {
+                    collective,
+                    count,
+                    op: ReduceOp::Sum,
+                    in_place,
+                    salt: 5,
+                };
+                attempt.run::<f32>(world).expect("no error").expect("right");
+            }
+        }
+    }
+}
+
+#[test]
+fn large_messages_over_shared_memory() {
+    for ranks in [2, 3, 8] {
+        threads(ranks, |_| {}, |world| large(&world));
+    }
+}
+
+#[test]
+fn large_messages_over_tcp() {
+    for ranks in [2, 3] {
+        threads(ranks, without_shm, |world| large(&world));
+    }
+}
+
+#[test]
+fn messages_between_two() {
+    for tcp in [false, true] {
+        let adjust = move |options: &mut InitOptions| {
+            if tcp {
+                without_shm(options);
+            }
+        };
+        threads(3, adjust, |world| {
+            let (rank, ranks) = (world.rank(), world.size());
+            let (next, before) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
+            for count in [0, 1, 1000, 400_000] {
+                let mine: Vec<u64> = (0..count).map(|i| i * 3 + u64::from(rank)).collect();
+                let mut theirs = vec![0; count as usize];
+                // Ranks take turns, so that no two large sends wait for each other.
+                if rank == 0 {
+                    world.send(&mine, next).expect("send");
+                    world.recv(&mut theirs, before).expect("recv");
+                } else {
+                    world.recv(&mut theirs, before).expect("recv");
+                    world.send(&mine, next).expect("send");
+                }
+                assert!((0..).zip(&theirs).all(|(i, x)| *x == i * 3 + u64::from(before)));
+            }
+        });
+    }
 }
