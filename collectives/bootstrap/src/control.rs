@@ -120,7 +120,7 @@ impl Control {
     /// Takes note of ranks; connections can go only to ranks that were noted.
     pub(crate) fn learn(&self, entries: Vec<RankEntry>) -> Result<()> {
         self.shared.change(|state| {
-            entries.into_iter().for_each(|entry| state.learn(entry));
+            state.learn(entries);
             Ok(())
         })
     }

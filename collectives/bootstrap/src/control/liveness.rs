@@ -22,16 +22,20 @@ const PARTING: Duration = Duration::from_millis(250);
 const REPAIR: Duration = Duration::from_millis(200);
 
 impl State {
-    /// Takes note of a rank's entry; watches its process if it runs on this node.
-    pub(super) fn learn(&mut self, entry: RankEntry) {
-        let rank = entry.rank;
-        let Some(slot) = self.entries.get_mut(rank as usize) else {
-            return;
-        };
-        let first = slot.replace(entry).is_none();
-        if first && rank != self.rank {
-            self.watch_process(rank);
+    /// Takes note of ranks' entries; watches the processes of those that run on this node. This rank's own must be
+    /// among the first.
+    pub(super) fn learn(&mut self, entries: Vec<RankEntry>) {
+        let mut fresh = Vec::new();
+        for entry in entries {
+            let rank = entry.rank;
+            let Some(slot) = self.entries.get_mut(rank as usize) else {
+                continue;
+            };
+            if slot.replace(entry).is_none() && rank != self.rank {
+                fresh.push(rank);
+            }
         }
+        fresh.into_iter().for_each(|rank| self.watch_process(rank));
     }
 
     /// Keeps connections open to the nearest ranks that live at distances 1, 2, 4 and so on before this one. Those
