@@ -64,31 +64,31 @@ pub enum Received {
 /// A channel as a plugin sees it. It must outlive the link that was made with it.
 pub(crate) struct RawChannel {
     raw: abi::Channel,
-    /// Boxed, so that `raw.context` has one address for good.
-    _channel: Box<Arc<dyn Channel>>,
+    /// Shared, so that `raw.context` has one address for good.
+    _channel: Arc<Arc<dyn Channel>>,
 }
 
-// SAFETY: `raw.context` points to the box, whose contents are `Send + Sync`; nothing changes.
+// SAFETY: `raw.context` points to the shared channel, which is `Send + Sync`; nothing changes.
 unsafe impl Send for RawChannel {}
 // SAFETY: as above.
 unsafe impl Sync for RawChannel {}
 
 impl RawChannel {
-    pub(crate) fn new(channel: Arc<dyn Channel>) -> Box<Self> {
-        let channel = Box::new(channel);
+    pub(crate) fn new(channel: Arc<dyn Channel>) -> Arc<Self> {
+        let channel = Arc::new(channel);
         let raw = abi::Channel {
             struct_size: size_of::<abi::Channel>() as u32,
             rank: channel.rank(),
             size: channel.size(),
             reserved: 0,
             id: channel.id(),
-            context: (&raw const *channel).cast_mut().cast(),
+            context: Arc::as_ptr(&channel).cast_mut().cast(),
             prove: Some(prove),
             verify: Some(verify),
             send: Some(send),
             recv: Some(recv),
         };
-        Box::new(Self {
+        Arc::new(Self {
             raw,
             _channel: channel,
         })

@@ -20,6 +20,7 @@ use unisono_abi as abi;
 pub use refusal::Refusal;
 
 use crate::HostVersion;
+use crate::name::is_name;
 use crate::plugin::{Facts, Function, Plugin, PluginData, QueryFn};
 use crate::tables::Tables;
 use crate::version::size_in;
@@ -65,8 +66,7 @@ fn read(address: u64, host: HostVersion) -> Result<PluginData, Refusal> {
     let record = record(&mut reader, address, host)?;
     let minor = host.common(record.abi_minor);
     let name = reader.text(record.name, "name", TEXT_MAX)?;
-    let name_ok = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
-    if !(1..=32).contains(&name.len()) || !name.bytes().all(name_ok) {
+    if !is_name(&name) {
         return Err(Refusal::Name { found: name });
     }
     if record.features & !FEATURES != 0 {
@@ -152,3 +152,6 @@ fn known_size(
     }
     Ok((struct_size as usize).min(size_in(name, host.minor())))
 }
+
+#[cfg(test)]
+mod tests;

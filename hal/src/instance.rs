@@ -27,7 +27,7 @@ struct Inner {
     raw: abi::Instance,
     plugin: Plugin,
     /// Lives until the instance is destroyed, as the contract promises to the plugin.
-    _host: Box<HostServices>,
+    _host: Arc<HostServices>,
 }
 
 // SAFETY: an instance handle may be used from any thread ([any] in the contract).

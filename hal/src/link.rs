@@ -25,7 +25,7 @@ pub struct Link {
 
 /// What must outlive a link's handle.
 struct Parent {
-    channel: Box<RawChannel>,
+    channel: Arc<RawChannel>,
     instance: Instance,
 }
 

@@ -2,6 +2,7 @@
 
 mod error;
 mod file;
+mod found;
 mod library;
 mod loader;
 mod manifest;
@@ -9,6 +10,7 @@ mod search;
 mod trust;
 
 pub use error::{Failure, LoadError, Step};
-pub use loader::{Found, Loader};
+pub use found::Found;
+pub use loader::Loader;
 pub use manifest::Manifest;
 pub use search::{Origin, SearchPath};

@@ -71,7 +71,7 @@ impl LogSink for LogFacade {
 /// `unisono_host` and what it points to. It must outlive the instance.
 pub(crate) struct HostServices {
     raw: abi::Host,
-    _context: Box<Context>,
+    _context: Arc<Context>,
 }
 
 struct Context {
@@ -79,22 +79,22 @@ struct Context {
     sink: Arc<dyn LogSink>,
 }
 
-// SAFETY: `raw.context` points to the box, whose contents are `Send + Sync`; nothing changes.
+// SAFETY: `raw.context` points to the shared context, which is `Send + Sync`; nothing changes.
 unsafe impl Send for HostServices {}
 // SAFETY: as above.
 unsafe impl Sync for HostServices {}
 
 impl HostServices {
-    pub(crate) fn new(plugin: &'static str, sink: Arc<dyn LogSink>) -> Box<Self> {
-        let context = Box::new(Context { plugin, sink });
+    pub(crate) fn new(plugin: &'static str, sink: Arc<dyn LogSink>) -> Arc<Self> {
+        let context = Arc::new(Context { plugin, sink });
         let raw = abi::Host {
             struct_size: size_of::<abi::Host>() as u32,
             reserved: 0,
-            context: (&raw const *context).cast_mut().cast(),
+            context: Arc::as_ptr(&context).cast_mut().cast(),
             log_level: Some(log_level),
             log: Some(take_record),
         };
-        Box::new(Self {
+        Arc::new(Self {
             raw,
             _context: context,
         })

@@ -135,7 +135,7 @@ pub enum Refusal {
         what: String,
     },
     /// The name breaks the rule for names.
-    #[error("its name {found:?} is not 1 to 32 of a-z, 0-9, _ and -")]
+    #[error("its name {found:?} is not {}", crate::name::RULE)]
     Name {
         /// The name.
         found: String,

@@ -181,3 +181,50 @@ pub(super) fn sha256(path: &Path) -> Result<String, Refusal> {
 fn truncated(what: &str) -> Refusal {
     Refusal::Truncated(what.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// This test's own program: a whole ELF file, without the query.
+    fn own() -> Vec<u8> {
+        std::fs::read(std::env::current_exe().unwrap()).unwrap()
+    }
+
+    fn check(bytes: &[u8]) -> Result<Facts, Refusal> {
+        check_data(bytes, bytes.len() as u64)
+    }
+
+    #[test]
+    fn random_bytes_in_the_headers_never_panic() {
+        let mut bytes = own();
+        assert_eq!(check(&bytes), Err(Refusal::NoSymbol));
+        let header = Native::parse(&*bytes).unwrap();
+        let sections = header.e_shoff(Endianness::default()) as usize;
+        let mut state = 0x2545_f491_4f6c_dd1du64;
+        for turn in 0..600 {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            let room = if turn % 2 == 0 {
+                0..1024
+            } else {
+                sections..bytes.len()
+            };
+            let at = room.start + state as usize % room.len();
+            let old = bytes[at];
+            bytes[at] = (state >> 32) as u8;
+            // Whatever it says, it says it without a panic.
+            let _ = check(&bytes);
+            bytes[at] = old;
+        }
+    }
+
+    #[test]
+    fn the_digest_of_a_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), b"abc").unwrap();
+        let digest = sha256(file.path()).unwrap();
+        assert!(digest.starts_with("ba7816bf8f01cfea") && digest.len() == 64);
+    }
+}

@@ -5,13 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use super::error::{Failure, LoadError, Step};
-use super::manifest::{self, Manifest};
+use super::found::{Found, file_as_found, is_manifest, name_of_library};
 use super::{Origin, SearchPath, file, library, trust};
+use crate::name::same_name;
 use crate::suggest::closest;
 use crate::{HostVersion, Plugin, Refusal, check};
-
-/// What the file name of a plugin's library starts with.
-const PREFIX: &str = "libunisono_plugin_";
 
 /// Finds and loads plugins.
 #[derive(Clone, Debug, Default)]
@@ -19,21 +17,6 @@ pub struct Loader {
     search: SearchPath,
     host: HostVersion,
     allow_writable: bool,
-}
-
-/// A plugin that was found, and not loaded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// Its name, by its manifest or its file name.
-    pub name: String,
-    /// Its library.
-    pub path: PathBuf,
-    /// Its manifest.
-    pub manifest: Option<Manifest>,
-    /// Which part of the search path it is in.
-    pub origin: Origin,
-    /// The library that is used instead, as its place comes earlier.
-    pub shadowed_by: Option<PathBuf>,
 }
 
 impl Loader {
@@ -107,7 +90,9 @@ impl Loader {
     /// # Errors
     /// If it is refused, or another plugin of its name is loaded already.
     pub fn load_path(&self, path: impl AsRef<Path>) -> Result<Plugin, LoadError> {
-        let path = path.as_ref();
+        // A name without a slash would make the system's loader search where it likes.
+        let path = std::path::absolute(&path).unwrap_or_else(|_| path.as_ref().to_owned());
+        let path = path.as_path();
         let wanted = path.display().to_string();
         match file_as_found(Origin::Program, path) {
             Ok(found) => self.load_found(&found, &wanted, Vec::new()),
@@ -258,49 +243,6 @@ fn claim(
         None => claimed.push((plugin.name(), path.to_owned())),
     }
     Ok(plugin.clone())
-}
-
-/// What a file is by its name or, if it is a manifest, by what that says.
-fn file_as_found(origin: Origin, path: &Path) -> Result<Found, Refusal> {
-    let exists = |path: &Path| {
-        let meta = fs::metadata(path);
-        meta.map_err(|e| Refusal::Unreadable(e.to_string()))
-    };
-    exists(path)?;
-    let found = |name: String, path: PathBuf, manifest| Found {
-        name,
-        path,
-        manifest,
-        origin,
-        shadowed_by: None,
-    };
-    if is_manifest(path) {
-        let manifest = Manifest::read(path)?;
-        let library = manifest.library_path(path);
-        exists(&library)
-            .map_err(|e| Refusal::Manifest(format!("its library {} {e}", library.display())))?;
-        return Ok(found(manifest.name.clone(), library, Some(manifest)));
-    }
-    let stem = || path.file_stem().unwrap_or_default().to_string_lossy();
-    let name = name_of_library(path).unwrap_or_else(|| stem().into_owned());
-    Ok(found(name, path.to_owned(), None))
-}
-
-fn is_manifest(path: &Path) -> bool {
-    path.to_str().is_some_and(|p| p.ends_with(manifest::SUFFIX))
-}
-
-/// `NAME` of `libunisono_plugin_NAME.so`.
-fn name_of_library(path: &Path) -> Option<String> {
-    let name = path.file_name()?.to_str()?;
-    let name = name.strip_prefix(PREFIX)?.strip_suffix(".so")?;
-    (!name.is_empty()).then(|| name.to_owned())
-}
-
-/// File names of libraries often cannot hold a `-`.
-fn same_name(a: &str, b: &str) -> bool {
-    let plain = |c: char| if c == '-' { '_' } else { c };
-    a.chars().map(plain).eq(b.chars().map(plain))
 }
 
 fn refused(wanted: &str, path: &Path, refusal: Refusal, trace: Vec<Step>) -> LoadError {

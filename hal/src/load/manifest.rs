@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::name::{RULE, is_name};
 use crate::{HostVersion, Refusal};
 
 /// What a manifest's file name ends in.
@@ -54,12 +55,8 @@ impl Manifest {
     }
 
     fn check(&self) -> Result<(), String> {
-        let ok = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
-        if !(1..=32).contains(&self.name.len()) || !self.name.bytes().all(ok) {
-            let name = &self.name;
-            return Err(format!(
-                "the name {name:?} is not 1 to 32 of a-z, 0-9, _ and -"
-            ));
+        if !is_name(&self.name) {
+            return Err(format!("the name {:?} is not {RULE}", self.name));
         }
         let plain = Path::new(&self.library)
             .file_name()

@@ -37,7 +37,7 @@ pub fn child_main(path: &Path) -> i32 {
 
 fn ask(path: &Path, enter: &mut dyn FnMut(Stage)) -> Result<Summary, String> {
     enter(Stage::Load);
-    let loader = Loader::new(SearchPath::empty()).allow_writable(true);
+    let loader = Loader::new(SearchPath::empty());
     let plugin = loader.load_path(path).map_err(|e| match e.refusal() {
         Some(refusal) => refusal.to_string(),
         None => e.to_string(),
