@@ -1,6 +1,7 @@
 //! The control channel: what the ranks of a job tell each other beside the data.
 
 mod agreement;
+mod connections;
 mod floods;
 mod gather;
 mod inbox;
@@ -11,6 +12,7 @@ mod session;
 mod shared;
 mod shrink;
 mod state;
+mod traffic;
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
