@@ -12,8 +12,8 @@
 //! **Sleep.** A link sleeps on a descriptor ([`arm`](unisono_plugin::Link::arm)); a host that can't
 //! wait for one is told not to sleep. The plugin has no threads, so it never calls a waker.
 //!
-//! **Death.** A peer that closes, resets, or acknowledges nothing for `keepalive` fails the link,
-//! and the error names its rank. A peer whose forked child still holds copies of the sockets looks
+//! **Death.** A peer that closes, resets, answers no probe for `keepalive` or takes nothing for
+//! `stall_timeout` fails the link, and the error names its rank. A peer whose forked child still holds copies of the sockets looks
 //! alive from here: descriptors are closed on exec, but a child that never calls exec keeps them.
 //! That a rank died is for the control channel to say; the host then aborts the link.
 

@@ -59,10 +59,18 @@ pub const PARAMS: &[Param] = &[
     ),
     Param::duration(
         "keepalive",
-        "A peer that acknowledges nothing for this long is gone.",
+        "A peer that answers no probe for this long, while nothing is sent, is gone.",
         "15s",
         SECOND,
         3600 * SECOND,
+    ),
+    Param::duration(
+        "stall_timeout",
+        "A peer that takes nothing for this long, while bytes for it wait, is gone; a process that \
+         lives but does not poll takes nothing either.",
+        "120s",
+        SECOND,
+        86_400 * SECOND,
     ),
     Param::duration(
         "connect_timeout",
@@ -121,6 +129,7 @@ impl Config {
                 receive_buffer: size(params, "receive_buffer")?,
                 congestion: congestion(params.text("congestion")?)?,
                 keepalive: params.duration("keepalive")?,
+                stall: params.duration("stall_timeout")?,
             },
             connect_timeout: params.duration("connect_timeout")?,
             bandwidth: Some(params.bytes("bandwidth")?).filter(|rate| *rate > 0),

@@ -3,13 +3,14 @@
 mod common;
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use common::*;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::BorrowedFd;
 use unisono_plugin::abi::sleep;
-use unisono_plugin::{Link, QueuePhase, Sleep, SleepWays};
+use unisono_plugin::{DeviceId, Instance, Link, LinkRequest, QueuePhase, Sleep, SleepWays};
 use unisono_plugin_tcp::TcpLink;
 
 /// Arms and sleeps; whether it was woken before `limit`.
@@ -110,4 +111,43 @@ fn a_host_that_has_no_descriptors_is_told_not_to_sleep() {
     let mut ends = pair(&[], 4096);
     let ways = SleepWays::from_bits(sleep::WAKER | sleep::FUTEX);
     assert_eq!(ends[0].link.arm(ways, None).unwrap(), Sleep::Ready);
+}
+
+/// Four ranks as threads of one process share one instance, and so one listener: whichever thread
+/// takes a connection, the thread that it is for is woken.
+#[test]
+fn ranks_that_are_threads_find_each_other_asleep() {
+    const RANKS: u32 = 4;
+    let instance = Arc::new(instance(&[], "").unwrap());
+    let address = instance.address().unwrap();
+    let all_there = Barrier::new(RANKS as usize);
+    std::thread::scope(|scope| {
+        for rank in 0..RANKS {
+            let (instance, address, all_there) = (&instance, &address, &all_there);
+            scope.spawn(move || {
+                let identity = Identity { secret: 5, rank };
+                let mut links: Vec<_> = (0..RANKS)
+                    .filter(|peer| *peer != rank)
+                    .map(|peer| {
+                        let request = LinkRequest {
+                            peer,
+                            device: DeviceId::default(),
+                            channel: channel(&identity, RANKS, 4),
+                            peer_address: address,
+                        };
+                        instance.create_link(request).unwrap()
+                    })
+                    .collect();
+                for link in &mut links {
+                    let start = Instant::now();
+                    while link.poll(1 << 20).unwrap().phase == QueuePhase::Connecting {
+                        assert!(start.elapsed() < LIMIT, "asleep for good");
+                        assert!(doze(link, Duration::from_secs(10)), "not woken");
+                    }
+                }
+                all_there.wait(); // nobody leaves before
+            });
+        }
+    });
+    assert_eq!(instance.refused(), 0);
 }

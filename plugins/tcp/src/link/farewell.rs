@@ -34,7 +34,9 @@ impl Farewell<'_> {
             ),
             Broken::System(error) if error.kind() == io::ErrorKind::TimedOut => Error::system(
                 Status::Peer,
-                &format!("{whose} has not answered for the time that `keepalive` sets"),
+                &format!(
+                    "{whose} has not answered for as long as `keepalive` or `stall_timeout` allows"
+                ),
                 error,
             ),
             Broken::System(error) => {

@@ -104,15 +104,18 @@ impl Address {
     }
 
     /// Where to dial this address from here, in the order to try: loopback first on the same node
-    /// and never elsewhere; then what shares a network with us; IPv4 before IPv6.
+    /// and never on another; then what shares a network with us; IPv4 before IPv6. What leads back
+    /// to this machine (both have a bridge of that address), or may, comes last: whoever listens
+    /// there knows by the instance's name that it is not meant.
     pub fn targets(&self, node: Node, local: &[Interface]) -> Vec<SocketAddr> {
         let same = self.node.is_same(node);
         let mut ips: Vec<IpAddr> = self.ips.clone();
-        // Elsewhere, an address that is also ours (a bridge of containers) leads to ourselves.
-        ips.retain(|ip| same || !(ip.is_loopback() || local.iter().any(|l| l.address == *ip)));
+        let unknown = node == Node::UNKNOWN || self.node == Node::UNKNOWN;
+        ips.retain(|ip| same || unknown || !ip.is_loopback());
         ips.sort_by_key(|ip| {
+            let ours = ip.is_loopback() || local.iter().any(|l| l.address == *ip);
             let near = local.iter().any(|l| same_network(l.address, *ip, l.bits));
-            (!ip.is_loopback(), !near, ip.is_ipv6())
+            (ours && !same, !ip.is_loopback(), !near, ip.is_ipv6())
         });
         ips.dedup();
         ips.into_iter()
@@ -194,7 +197,12 @@ mod tests {
         );
         assert_eq!(
             order(Node::from_bytes([9; 16])),
-            ["192.0.2.9", "198.51.100.1", "2001:db8::1"]
+            ["192.0.2.9", "198.51.100.1", "2001:db8::1", "172.17.0.1"]
+        );
+        assert_eq!(
+            order(Node::UNKNOWN)[3..],
+            ["127.0.0.1", "172.17.0.1"],
+            "where nothing is known of the node, all is tried"
         );
     }
 

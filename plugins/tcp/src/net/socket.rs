@@ -29,8 +29,12 @@ pub struct Options {
     pub receive_buffer: usize,
     /// Congestion control.
     pub congestion: Congestion,
-    /// A peer that acknowledges nothing for this long is gone.
+    /// A peer that answers no probe for this long is gone. Probes are sent while nothing else is.
     pub keepalive: Duration,
+    /// A peer that takes nothing for this long, while bytes for it wait, is gone
+    /// (`TCP_USER_TIMEOUT`). It must be the longer one: a process that is alive but does not look,
+    /// in a debugger say, takes nothing either once its buffers are full.
+    pub stall: Duration,
 }
 
 impl Options {
@@ -67,8 +71,8 @@ impl Options {
         sockopt::set_tcp_keepidle(socket, probe)?;
         sockopt::set_tcp_keepintvl(socket, probe)?;
         sockopt::set_tcp_keepcnt(socket, 3)?;
-        let limit = u32::try_from(self.keepalive.as_millis()).unwrap_or(u32::MAX);
-        sockopt::set_tcp_user_timeout(socket, limit)?;
+        let stall = u32::try_from(self.stall.as_millis()).unwrap_or(u32::MAX);
+        sockopt::set_tcp_user_timeout(socket, stall)?;
         Ok(())
     }
 }
@@ -188,6 +192,45 @@ pub(crate) fn discard_input(socket: BorrowedFd<'_>) {
         match rustix::net::recv(socket, &mut scratch, RecvFlags::DONTWAIT) {
             Ok((_, length)) if length > 0 => {}
             _ => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_is_set_up_as_asked() {
+        let options = Options {
+            send_buffer: 100 << 10,
+            receive_buffer: 0,
+            congestion: Congestion::Named("reno".to_owned()),
+            keepalive: Duration::from_secs(8),
+            stall: Duration::from_secs(30),
+        };
+        let (listener, port) = listen(&options, 0, 1).unwrap();
+        let to = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
+        let dialled = connect(&options, to).unwrap();
+        let accepted = accept(&listener).unwrap();
+        assert!(connected(&dialled).unwrap());
+        assert_eq!(local_ip(&accepted), Some(to.ip()));
+        assert_eq!(peer_name(&dialled), to.to_string());
+        for socket in [&dialled, &accepted] {
+            options.after(socket).unwrap();
+            assert!(sockopt::tcp_nodelay(socket).unwrap());
+            assert!(sockopt::socket_keepalive(socket).unwrap());
+            assert_eq!(
+                sockopt::tcp_keepidle(socket).unwrap(),
+                Duration::from_secs(2)
+            );
+            assert_eq!(sockopt::tcp_user_timeout(socket).unwrap(), 30_000);
+            assert_eq!(sockopt::socket_send_buffer_size(socket).unwrap(), 200 << 10);
+            assert_eq!(sockopt::tcp_congestion(socket).unwrap(), "reno");
+            let flags = rustix::io::fcntl_getfd(socket).unwrap();
+            assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
+            let flags = rustix::fs::fcntl_getfl(socket).unwrap();
+            assert!(flags.contains(rustix::fs::OFlags::NONBLOCK));
         }
     }
 }

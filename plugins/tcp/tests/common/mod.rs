@@ -76,23 +76,15 @@ impl Memory {
     pub fn flag(&self, index: usize) -> &AtomicU64 {
         assert!((index + 1) * 64 <= self.layout.size());
         // SAFETY: within the allocation, aligned, and only used as an atomic.
-        unsafe { &(*self.at.cast::<FlagLine>().add(index)).counter_atomic() }
+        unsafe {
+            let line = self.at.cast::<FlagLine>().add(index);
+            AtomicU64::from_ptr(&raw mut (*line).counter)
+        }
     }
 
     pub fn words(&self, index: usize) -> [u64; 3] {
         let bytes = self.read(index * 64 + 8, 24);
         [0, 8, 16].map(|i| u64::from_le_bytes(bytes[i..i + 8].try_into().unwrap()))
-    }
-}
-
-trait CounterAtomic {
-    fn counter_atomic(&self) -> &AtomicU64;
-}
-
-impl CounterAtomic for FlagLine {
-    fn counter_atomic(&self) -> &AtomicU64 {
-        // SAFETY: the counter is an atomic to all who share it.
-        unsafe { AtomicU64::from_ptr((&raw const self.counter).cast_mut()) }
     }
 }
 
@@ -180,6 +172,7 @@ pub fn instance(set: &[(&str, i64)], interfaces: &str) -> Result<TcpInstance> {
         ("connections", param_type::INT, 2),
         ("send_buffer", param_type::BYTES, 0),
         ("receive_buffer", param_type::BYTES, 0),
+        ("stall_timeout", param_type::DURATION_NS, 120_000_000_000),
         ("keepalive", param_type::DURATION_NS, 15_000_000_000),
         ("connect_timeout", param_type::DURATION_NS, 60_000_000_000),
         ("bandwidth", param_type::BYTES, 0),

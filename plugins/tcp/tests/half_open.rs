@@ -1,0 +1,91 @@
+//! A peer whose machine vanishes: no reset, no end of stream, just silence.
+//!
+//! Played in a network namespace of the test's own, whose loopback is taken down. Where the system
+//! does not allow one the test says so and checks nothing.
+#![allow(unsafe_code, reason = "unshare and interface flags are system calls")]
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::*;
+use unisono_plugin::{Link, Status};
+
+/// Switches the loopback of this thread's namespace.
+fn loopback(up: bool) {
+    // SAFETY: a socket of our own and a request that lives through the calls.
+    unsafe {
+        let fd = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        assert!(fd >= 0);
+        let mut request: libc::ifreq = std::mem::zeroed();
+        request.ifr_name[0] = b'l' as libc::c_char;
+        request.ifr_name[1] = b'o' as libc::c_char;
+        assert_eq!(libc::ioctl(fd, libc::SIOCGIFFLAGS, &raw mut request), 0);
+        let flag = libc::IFF_UP as libc::c_short;
+        if up {
+            request.ifr_ifru.ifru_flags |= flag;
+        } else {
+            request.ifr_ifru.ifru_flags &= !flag;
+        }
+        assert_eq!(libc::ioctl(fd, libc::SIOCSIFFLAGS, &raw mut request), 0);
+        libc::close(fd);
+    }
+}
+
+/// Moves this thread to a network of its own.
+fn alone() -> bool {
+    // SAFETY: it changes this thread only, which ends with the test.
+    if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+        println!("not checked: this user may not make a network namespace");
+        return false;
+    }
+    loopback(true);
+    true
+}
+
+const SILENCE: &[(&str, i64)] = &[
+    ("keepalive", 3_000_000_000),
+    ("stall_timeout", 3_000_000_000),
+];
+
+#[test]
+fn silence_while_bytes_wait_is_noticed() {
+    if !alone() {
+        return;
+    }
+    let mut ends = pair(SILENCE, 4096);
+    let source = Memory::new(64);
+    loopback(false);
+    let start = Instant::now();
+    ends[0].submit(&Commands::default().put(put(source.address(), 64, 0, Some(0))));
+    let error = failure(&mut ends[0]);
+    assert_eq!(error.status(), Status::Peer, "{error}");
+    assert!(error.vendor_code() != 0, "{error:?}");
+    println!("after {:?}: {error}", start.elapsed());
+}
+
+#[test]
+fn silence_of_an_idle_link_is_noticed() {
+    if !alone() {
+        return;
+    }
+    let mut ends = pair(SILENCE, 4096);
+    loopback(false);
+    let error = failure(&mut ends[1]);
+    assert_eq!(error.status(), Status::Peer, "{error}");
+}
+
+/// Alive but not looking, for longer than `keepalive`: that is no reason to give it up.
+#[test]
+fn a_peer_that_does_not_look_is_not_taken_for_dead() {
+    let bytes = 32 << 20;
+    let mut ends = pair(&[("keepalive", 1_000_000_000)], bytes);
+    let source = Memory::new(bytes);
+    ends[0].submit(&Commands::default().put(put(source.address(), bytes, 0, Some(0))));
+    let until = Instant::now() + Duration::from_secs(4);
+    while Instant::now() < until {
+        ends[0].link.poll(1 << 20).unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drive(&mut ends, |e| e[1].raised(0) == 1);
+}
