@@ -68,14 +68,14 @@ pub fn shrink(
                         .iter()
                         .filter(|(_, gone)| matches!(gone, Gone::Dead { .. }));
                     let dead: Vec<u32> = dead.map(|(&rank, _)| rank).collect();
-                    // If it died just now it is no longer the one to follow, which the next round sees.
-                    let _ = state.send(
-                        leader,
-                        Lane::Shrink,
-                        tag,
-                        &Writer::new().ranks(&dead).finish(),
-                    );
+                    state.say(leader, tag, &Word::Here(dead));
                     absent = vec![leader];
+                }
+                Act::Ask(ranks) => {
+                    ranks
+                        .iter()
+                        .for_each(|&rank| state.say(rank, tag, &Word::Question));
+                    absent = ranks;
                 }
                 Act::Decide(excluded) => {
                     state.originate(News::Survivors {
@@ -120,24 +120,95 @@ impl State {
         self.agreements.entry(tag).or_default()
     }
 
-    /// A rank says that it wants this agreement, and whom it knows to be dead.
-    pub(super) fn hear_here(&mut self, from: u32, tag: Tag, bytes: &[u8]) {
-        for dead in Reader::new(bytes).ranks().unwrap_or_default() {
-            self.bury(dead, from, "told when survivors gathered".to_owned());
-        }
-        if let Some(excluded) = self.agreement(tag).hear_here(from) {
-            self.originate(News::Survivors { tag, excluded });
+    /// Says something to one rank. If that one died just now, the agreement's next step sees it.
+    fn say(&mut self, to: u32, tag: Tag, word: &Word) {
+        let _ = self.send(to, Lane::Shrink, tag, &word.encode());
+    }
+
+    /// A rank says something about this agreement.
+    pub(super) fn hear_word(&mut self, from: u32, tag: Tag, bytes: &[u8]) {
+        let answer = match Word::decode(bytes) {
+            Some(Word::Here(dead)) => {
+                for rank in dead {
+                    self.bury(rank, from, "told when survivors gathered".to_owned());
+                }
+                self.agreement(tag).hear_here(from)
+            }
+            Some(Word::Question) => self.agreement(tag).hear_question(from),
+            Some(Word::Decision(excluded)) => return self.hear_decision(from, tag, &excluded),
+            None => None,
+        };
+        if let Some(excluded) = answer {
+            self.say(from, tag, &Word::Decision(excluded));
         }
     }
 
     /// A decision came by.
     pub(super) fn hear_decision(&mut self, origin: u32, tag: Tag, excluded: &[u32]) {
         let me = self.rank;
-        if origin != me && self.agreement(tag).hear_decision(me, origin, excluded) {
-            self.originate(News::Survivors {
-                tag,
-                excluded: excluded.to_vec(),
-            });
+        if origin != me {
+            let told = self.agreement(tag).hear_decision(me, origin, excluded);
+            told.into_iter()
+                .for_each(|rank| self.say(rank, tag, &Word::Decision(excluded.to_vec())));
+        }
+    }
+}
+
+/// What ranks tell each other alone.
+#[derive(Debug, PartialEq, Eq)]
+enum Word {
+    /// "I am here, and these are dead."
+    Here(Vec<u32>),
+    /// "Do you know of a decision?"
+    Question,
+    /// "These are excluded."
+    Decision(Vec<u32>),
+}
+
+impl Word {
+    fn encode(&self) -> Vec<u8> {
+        match self {
+            Word::Here(dead) => Writer::new().u8(0).ranks(dead).finish(),
+            Word::Question => Writer::new().u8(1).finish(),
+            Word::Decision(excluded) => Writer::new().u8(2).ranks(excluded).finish(),
+        }
+    }
+
+    /// Total: `None` for whatever is no word.
+    fn decode(bytes: &[u8]) -> Option<Word> {
+        let mut reader = Reader::new(bytes);
+        let word = match reader.u8()? {
+            0 => Word::Here(reader.ranks()?),
+            1 => Word::Question,
+            2 => Word::Decision(reader.ranks()?),
+            _ => return None,
+        };
+        reader.end(word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn words_come_back_the_same() {
+        for word in [
+            Word::Here(vec![1, 2]),
+            Word::Question,
+            Word::Decision(Vec::new()),
+        ] {
+            assert_eq!(Word::decode(&word.encode()), Some(word));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn decoding_is_total(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+            if let Some(word) = Word::decode(&bytes) {
+                prop_assert_eq!(word.encode(), bytes);
+            }
         }
     }
 }

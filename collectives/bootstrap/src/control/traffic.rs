@@ -167,7 +167,7 @@ impl State {
                 lane: Lane::Shrink,
                 tag,
                 bytes,
-            } => self.hear_here(from, tag, &bytes),
+            } => self.hear_word(from, tag, &bytes),
             Message::Direct { lane, tag, bytes } => {
                 if self.inbox.put(from, lane, tag, bytes) {
                     self.hold_back(from, true);
