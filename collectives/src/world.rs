@@ -1,7 +1,9 @@
 //! One rank of the job: its control channel, its plugins and device, the frozen link graph, and the
 //! communicators that it is in.
 
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -36,8 +38,25 @@ pub(crate) struct World {
     /// What peers ring when they signal this process.
     pub bell: Memory,
     pub options: InitOptions,
-    communicators: Mutex<Vec<Weak<Shared>>>,
+    communicators: Mutex<Known>,
+    /// Communicators that the program holds; the world is left with the last one.
+    handles: AtomicUsize,
+    left: AtomicBool,
 }
+
+/// The communicators of this rank, and news of those that it is still forming: another rank may be
+/// done, and in trouble, earlier.
+#[derive(Default)]
+struct Known {
+    all: Vec<Weak<Shared>>,
+    early: VecDeque<Event>,
+}
+
+/// How long leaving may take: what is queued for the others is still sent.
+const LEAVE: Duration = Duration::from_secs(2);
+
+/// News kept for communicators that are not formed yet.
+const EARLY: usize = 1024;
 
 impl World {
     /// Loads the plugins, meets the other ranks and freezes the link graph.
@@ -86,7 +105,9 @@ impl World {
             device_plugin,
             bell,
             options,
-            communicators: Mutex::new(Vec::new()),
+            communicators: Mutex::default(),
+            handles: AtomicUsize::new(0),
+            left: AtomicBool::new(false),
         });
         if world.options.size > 1 {
             crate::progress::progress().add_service(Arc::new(Turning(Arc::downgrade(&world), world.control.clone())));
@@ -116,35 +137,80 @@ impl World {
     }
 
     pub(crate) fn add(&self, communicator: &Arc<Shared>) {
-        let mut all = self.lock();
-        all.retain(|c| c.strong_count() > 0);
-        all.push(Arc::downgrade(communicator));
+        let early = {
+            let mut known = self.lock();
+            known.all.retain(|c| c.strong_count() > 0);
+            known.all.push(Arc::downgrade(communicator));
+            known.early.clone()
+        };
+        for event in &early {
+            communicator.handle(event);
+        }
+        communicator.check_dead(&self.control.dead());
     }
 
-    fn communicators(&self) -> Vec<Arc<Shared>> {
-        self.lock().iter().filter_map(Weak::upgrade).collect()
+    /// One more handle of a communicator in this world.
+    pub(crate) fn enter(&self) {
+        self.handles.fetch_add(1, Ordering::AcqRel);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Weak<Shared>>> {
+    /// One handle less; with the last one this rank leaves the job. Blocks, at most for
+    /// [`LEAVE`], so it is done on the caller's thread and never by the progress thread.
+    pub(crate) fn leave(&self) {
+        if self.handles.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return;
+        }
+        // What cannot be told within the time the others find out.
+        let wait = unisono_bootstrap::Wait::at_most(LEAVE);
+        if let Err(error) = self.control.leave(&wait) {
+            log::debug!("leaving the job: {error}");
+        }
+        self.left.store(true, Ordering::Release);
+        crate::progress::progress().kick();
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
         self.communicators
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn turn(&self, now: Instant) -> Duration {
-        let communicators = self.communicators();
-        match self.control.turn(now) {
-            Ok(events) => {
-                for event in events {
-                    handle(&communicators, &event);
+    /// The communicators, with early news kept for those to come.
+    fn communicators(&self, events: &[Event]) -> Vec<Arc<Shared>> {
+        let mut known = self.lock();
+        let all: Vec<_> = known.all.iter().filter_map(Weak::upgrade).collect();
+        for event in events {
+            let target = match event {
+                Event::Abort { communicator, .. } | Event::Mismatch { communicator, .. } => {
+                    *communicator
                 }
+                Event::Broadcast { tag, .. } => tag.communicator,
+                _ => continue,
+            };
+            if all.iter().all(|c| c.id != target) {
+                known.early.push_back(event.clone());
             }
+        }
+        let excess = known.early.len().saturating_sub(EARLY);
+        known.early.drain(..excess);
+        all
+    }
+
+    fn turn(&self, now: Instant) -> Duration {
+        let events = match self.control.turn(now) {
+            Ok(events) => events,
             Err(error) => {
                 let error = Error::from(error);
-                for communicator in &communicators {
+                for communicator in self.communicators(&[]) {
                     communicator.lane.fail(error.clone());
                 }
                 return LOOK;
+            }
+        };
+        let communicators = self.communicators(&events);
+        for event in &events {
+            for communicator in &communicators {
+                communicator.handle(event);
             }
         }
         let mut idle = self.control.idle_time(now);
@@ -157,17 +223,6 @@ impl World {
     }
 }
 
-impl Drop for World {
-    fn drop(&mut self) {
-        crate::progress::progress().kick();
-        // Peers learn that this rank left; what cannot be told within the time they find out.
-        let wait = unisono_bootstrap::Wait::at_most(Duration::from_secs(2));
-        if let Err(error) = self.control.leave(&wait) {
-            log::debug!("leaving the job: {error}");
-        }
-    }
-}
-
 /// The progress thread's hold on a world: it must not keep the world alive.
 struct Turning(Weak<World>, Control);
 
@@ -177,13 +232,8 @@ impl Service for Turning {
     }
 
     fn turn(&self, now: Instant) -> Option<Duration> {
-        Some(self.0.upgrade()?.turn(now))
-    }
-}
-
-fn handle(communicators: &[Arc<Shared>], event: &Event) {
-    for communicator in communicators {
-        communicator.handle(event);
+        let world = self.0.upgrade()?;
+        (!world.left.load(Ordering::Acquire)).then(|| world.turn(now))
     }
 }
 

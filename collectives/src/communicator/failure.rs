@@ -85,6 +85,6 @@ impl Communicator {
         let id = mix(shared.id ^ mix(tag.sequence) ^ salt);
         let name = format!("{}/survivors", shared.name);
         let shared = form::form(&shared.world, id, name, alive)?;
-        Ok(Self { shared })
+        Ok(Self::new(shared))
     }
 }

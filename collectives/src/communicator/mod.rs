@@ -59,7 +59,12 @@ impl Communicator {
         let world = World::join(options)?;
         let shared = form::form(&world, WORLD, "world".to_owned(), (0..size).collect())?;
         form::log_formed(&shared, since);
-        Ok(Self { shared })
+        Ok(Self::new(shared))
+    }
+
+    fn new(shared: Arc<Shared>) -> Self {
+        shared.world.enter();
+        Self { shared }
     }
 
     /// This rank, in this communicator.
@@ -122,7 +127,9 @@ impl Communicator {
 
 impl Drop for Communicator {
     fn drop(&mut self) {
-        self.shared.close();
+        if self.shared.close() {
+            self.shared.world.leave();
+        }
     }
 }
 

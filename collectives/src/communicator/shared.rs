@@ -12,9 +12,10 @@ use unisono_plan::select::Overrides;
 use super::plans::Plans;
 use super::window::Windows;
 use super::wire;
-use crate::error::{Error, RankStatus, Result, Timeout};
+use crate::error::{Error, Mismatch, RankStatus, Result, Timeout};
 use crate::execute::{Lane, OnFailure};
 use crate::progress::{Deadline, Policy};
+use crate::signature::Call;
 use crate::world::World;
 
 /// Tags of a communicator's own exchanges; those above are numbered.
@@ -57,7 +58,15 @@ pub(crate) struct Shared {
 struct Telling {
     until: Instant,
     after: Duration,
-    ranks: BTreeMap<u32, RankStatus>,
+    ranks: BTreeMap<u32, Told>,
+}
+
+/// What one rank says.
+#[derive(Clone)]
+struct Told {
+    status: RankStatus,
+    /// The collective of the number that was asked about.
+    called: Option<Call>,
 }
 
 impl Shared {
@@ -106,6 +115,17 @@ impl Shared {
         self.members.len() as u32
     }
 
+    /// Fails at once if a member is known to be dead already.
+    pub(crate) fn check_dead(&self, dead: &[u32]) {
+        if let Some(rank) = dead.iter().find_map(|member| self.rank_of(*member)) {
+            self.lane.fail(Error::RankDied {
+                rank,
+                reason: "it had died before the communicator was formed".to_owned(),
+                call: None,
+            });
+        }
+    }
+
     /// Whether a peer's memory can be mapped here.
     pub(super) fn is_mapped(&self, rank: u32) -> bool {
         self.mapped.get(rank as usize).copied().unwrap_or(false)
@@ -124,15 +144,17 @@ impl Shared {
         }
     }
 
-    /// Ends the communicator on this rank. Links must have sent what peers still need.
-    pub(super) fn close(&self) {
+    /// Ends the communicator on this rank, once its links have sent what peers still need. False in
+    /// a forked child, which must touch nothing.
+    pub(super) fn close(&self) -> bool {
         if !crate::fork::is(self.generation) {
-            return;
+            return false;
         }
         if self.lane.failure().is_none() {
             self.lane.flush(FLUSH);
         }
         self.world.control.forget(self.id);
+        true
     }
 
     /// Gives every rank the bytes of all.
@@ -196,14 +218,14 @@ impl Shared {
             Event::Broadcast { tag, bytes, .. }
                 if tag.communicator == self.id && tag.sequence == STATUS =>
             {
-                let Some((after, status)) = bytes
-                    .split_first_chunk::<8>()
-                    .and_then(|(after, rest)| Some((*after, wire::decode_status(rest)?)))
-                else {
+                let Some(told) = wire::Telling::decode(bytes) else {
                     return;
                 };
-                let after = Duration::from_nanos(u64::from_le_bytes(after));
-                self.tell(after, Some(status));
+                let from = Told {
+                    status: told.status,
+                    called: told.called,
+                };
+                self.tell(told.after, told.about, Some(from));
             }
             _ => {}
         }
@@ -218,6 +240,9 @@ impl Shared {
             self.conclude(now);
             return true;
         }
+        if self.lane.look_at_suspicion(now) {
+            return true;
+        }
         let overdue = match self.lane.try_lock() {
             None => return true,
             Some(mut state) => match state.current() {
@@ -225,22 +250,35 @@ impl Shared {
                 Some(op) => {
                     let started = *op.started.get_or_insert(now);
                     let passed = now.saturating_duration_since(started) >= op.deadline;
-                    passed.then_some(op.deadline)
+                    passed.then_some((op.deadline, op.call.sequence))
                 }
             },
         };
-        if let Some(deadline) = overdue {
-            self.tell(deadline, None);
+        if let Some((deadline, about)) = overdue {
+            self.tell(deadline, about, None);
         }
         true
     }
 
-    /// Begins to gather what the ranks are doing, telling them what this one is.
-    fn tell(&self, after: Duration, from: Option<RankStatus>) {
-        if self.lane.failure().is_some() {
+    /// Begins to gather what the ranks are doing, and what they called as their collective number
+    /// `about`; tells them the same of this one.
+    fn tell(&self, after: Duration, about: u32, from: Option<Told>) {
+        if let Some(error) = self.lane.failure() {
+            // Who asks may have missed why.
+            self.announce(error);
             return;
         }
-        let own = self.lane.lock().status(self.lane.completed());
+        let own = {
+            let state = self.lane.lock();
+            Told {
+                status: state.status(self.lane.completed()),
+                called: state.called(about),
+            }
+        };
+        self.tell_of(own, after, about, from);
+    }
+
+    fn tell_of(&self, own: Told, after: Duration, about: u32, from: Option<Told>) {
         let mut telling = self.telling();
         let begun = telling.is_some();
         let now = Instant::now();
@@ -249,23 +287,27 @@ impl Shared {
             after,
             ranks: BTreeMap::new(),
         });
-        gathered.ranks.entry(own.rank).or_insert(own.clone());
-        if let Some(status) = from {
-            gathered.ranks.insert(status.rank, status);
+        gathered.ranks.entry(own.status.rank).or_insert(own.clone());
+        if let Some(told) = from {
+            gathered.ranks.insert(told.status.rank, told);
         }
         drop(telling);
         if !begun {
-            let mut bytes = (after.as_nanos() as u64).to_le_bytes().to_vec();
-            bytes.extend(wire::encode_status(&own));
+            let bytes = wire::Telling {
+                after,
+                about,
+                status: own.status,
+                called: own.called,
+            }
+            .encode();
             let tag = Tag {
                 communicator: self.id,
                 sequence: STATUS,
             };
             if let Err(error) = self.world.control.broadcast(tag, &bytes) {
-                log::warn!("telling the others of a passed deadline: {error}");
+                log::warn!("telling the others what this rank does: {error}");
             }
         }
-        self.conclude(now);
         crate::progress::progress().kick();
     }
 
@@ -282,18 +324,52 @@ impl Shared {
             return;
         };
         drop(telling);
+        if let Some(mismatch) = gathered.mismatch() {
+            self.lane.fail(Error::Mismatch(mismatch));
+            return;
+        }
         let silent = (0..self.size())
             .filter(|rank| !gathered.ranks.contains_key(rank))
             .collect();
         self.lane.fail(Error::Timeout(Arc::new(Timeout {
             after: gathered.after,
-            ranks: gathered.ranks.into_values().collect(),
+            ranks: gathered.ranks.into_values().map(|told| told.status).collect(),
             silent,
         })));
     }
 
+    /// Tells the other ranks why this one's lane has failed.
+    fn announce(&self, error: &Error) {
+        let control = &self.world.control;
+        let told = match error {
+            Error::Mismatch(mismatch) => control.mismatch(self.id, &wire::encode_mismatch(mismatch)),
+            other => control.abort(self.id, -1, &other.to_string()),
+        };
+        if let Err(error) = told {
+            log::warn!("telling the others of a failure: {error}");
+        }
+    }
+
     fn telling(&self) -> std::sync::MutexGuard<'_, Option<Telling>> {
         self.telling.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Telling {
+    /// The first two ranks that called different things as the collective that was asked about.
+    fn mismatch(&self) -> Option<Mismatch> {
+        let mut calls = self
+            .ranks
+            .iter()
+            .filter_map(|(rank, told)| Some((*rank, told.called?)));
+        let (rank, ours) = calls.next()?;
+        let (peer, theirs) = calls.find(|(_, call)| *call != ours)?;
+        Some(Mismatch {
+            rank,
+            ours,
+            peer,
+            theirs,
+        })
     }
 }
 
@@ -308,18 +384,29 @@ struct Tell(Weak<Shared>);
 
 impl OnFailure for Tell {
     fn failed(&self, error: &Error) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.announce(error);
+        }
+    }
+
+    fn suspects(&self, error: &Error) {
         let Some(shared) = self.0.upgrade() else {
             return;
         };
-        let control = &shared.world.control;
-        let told = match error {
-            Error::Mismatch(mismatch) => {
-                control.mismatch(shared.id, &wire::encode_mismatch(mismatch))
-            }
-            other => control.abort(shared.id, -1, &other.to_string()),
-        };
-        if let Err(error) = told {
-            log::warn!("telling the others of a failure: {error}");
+        if let Error::Mismatch(mismatch) = error {
+            // One of the two is ahead; what it called before, others will tell.
+            let about = mismatch.ours.sequence.min(mismatch.theirs.sequence);
+            let called = (mismatch.ours.sequence == about).then_some(mismatch.ours);
+            let own = Told {
+                status: RankStatus {
+                    rank: shared.rank,
+                    call: Some(mismatch.ours),
+                    finished: shared.lane.completed(),
+                    waits_for: None,
+                },
+                called,
+            };
+            shared.tell_of(own, shared.world.options.timeouts.op, about, None);
         }
     }
 }

@@ -45,7 +45,7 @@ impl Communicator {
         chosen.sort_unstable();
         let members = chosen.iter().map(|(_, rank)| shared.members[*rank]).collect();
         let shared = form::form(&shared.world, id, name.to_owned(), members)?;
-        Ok(Some(Self { shared }))
+        Ok(Some(Self::new(shared)))
     }
 
     /// A communicator of the same ranks, with channels of its own. Every rank must call it.
@@ -59,7 +59,7 @@ impl Communicator {
         let name = format!("{}/copy", shared.name);
         let members = shared.members.clone();
         let shared = form::form(&shared.world, id, name, members)?;
-        Ok(Self { shared })
+        Ok(Self::new(shared))
     }
 
     /// The communicators of a named grid over these ranks: one along each axis, in the order of the

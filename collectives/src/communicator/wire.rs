@@ -1,5 +1,7 @@
 //! What communicators tell each other over the control channel, as bytes.
 
+use std::time::Duration;
+
 use crate::error::{Mismatch, RankStatus};
 use crate::signature::Call;
 
@@ -86,29 +88,54 @@ pub(super) fn decode_mismatch(bytes: &[u8]) -> Option<Mismatch> {
     })
 }
 
-pub(super) fn encode_status(status: &RankStatus) -> Vec<u8> {
-    let (peer, step) = status.waits_for.unwrap_or((NONE, NONE));
-    Writer(Vec::new())
-        .u32(status.rank)
-        .call(status.call)
-        .u64(status.finished)
-        .u32(peer)
-        .u32(step)
-        .0
+/// What a rank tells the others when something is overdue or out of step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Telling {
+    /// The deadline that passed.
+    pub after: Duration,
+    /// The number of the collective that is asked about.
+    pub about: u32,
+    /// What this rank is doing.
+    pub status: RankStatus,
+    /// What it called as that collective.
+    pub called: Option<Call>,
 }
 
-pub(super) fn decode_status(bytes: &[u8]) -> Option<RankStatus> {
-    let mut reader = Reader(bytes);
-    let rank = reader.u32()?;
-    let call = reader.call()?;
-    let finished = reader.u64()?;
-    let (peer, step) = (reader.u32()?, reader.u32()?);
-    Some(RankStatus {
-        rank,
-        call,
-        finished,
-        waits_for: (peer != NONE).then_some((peer, step)),
-    })
+impl Telling {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let (peer, step) = self.status.waits_for.unwrap_or((NONE, NONE));
+        Writer(Vec::new())
+            .u64(self.after.as_nanos() as u64)
+            .u32(self.about)
+            .u32(self.status.rank)
+            .call(self.status.call)
+            .u64(self.status.finished)
+            .u32(peer)
+            .u32(step)
+            .call(self.called)
+            .0
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut reader = Reader(bytes);
+        let after = Duration::from_nanos(reader.u64()?);
+        let about = reader.u32()?;
+        let rank = reader.u32()?;
+        let call = reader.call()?;
+        let finished = reader.u64()?;
+        let (peer, step) = (reader.u32()?, reader.u32()?);
+        Some(Self {
+            after,
+            about,
+            status: RankStatus {
+                rank,
+                call,
+                finished,
+                waits_for: (peer != NONE).then_some((peer, step)),
+            },
+            called: reader.call()?,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -139,13 +166,18 @@ mod tests {
         let back = decode_mismatch(&encode_mismatch(&mismatch));
         assert_eq!(back.map(|m| (m.rank, m.peer, m.ours, m.theirs)), Some((1, 2, call(1), call(2))));
         for (call, waits_for) in [(Some(call(3)), Some((5, 6))), (None, None)] {
-            let status = RankStatus {
-                rank: 3,
-                call,
-                finished: 8,
-                waits_for,
+            let telling = Telling {
+                after: Duration::from_millis(7),
+                about: 4,
+                status: RankStatus {
+                    rank: 3,
+                    call,
+                    finished: 8,
+                    waits_for,
+                },
+                called: call,
             };
-            assert_eq!(decode_status(&encode_status(&status)), Some(status));
+            assert_eq!(Telling::decode(&telling.encode()), Some(telling));
         }
     }
 

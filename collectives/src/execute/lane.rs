@@ -17,14 +17,30 @@ use super::peer::{Own, Peer, Way};
 use super::place::Run;
 use crate::error::{Error, Mismatch, RankStatus, Result};
 use crate::progress::Parker;
-use crate::signature::Call;
+use crate::signature::{Call, CallKind};
 
 /// Bytes that one poll moves before the lane looks at its links and its lock again.
 const BUDGET: u64 = 1 << 20;
 
+/// Collectives that a rank remembers, to tell others what it called when.
+const HISTORY: usize = 64;
+
+/// How long the news that explains a suspicious error may take to arrive.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// Told when a lane fails by itself.
 pub(crate) trait OnFailure: Send + Sync {
+    /// The lane has failed with this error.
     fn failed(&self, error: &Error);
+    /// The lane stands still: the error may be another's consequence, and what comes over the
+    /// control channel may say more.
+    fn suspects(&self, error: &Error);
+}
+
+/// An error that may not be the whole story.
+struct Suspicion {
+    error: Error,
+    until: Instant,
 }
 
 pub(crate) struct Lane {
@@ -33,6 +49,8 @@ pub(crate) struct Lane {
     completed: AtomicU64,
     failure: OnceLock<Error>,
     failed: AtomicBool,
+    suspicion: Mutex<Option<Suspicion>>,
+    suspected: AtomicBool,
     /// Whether the process's progress has this lane on its list.
     pub(crate) active: AtomicBool,
     /// Threads asleep until something of this lane completes.
@@ -67,6 +85,8 @@ pub(crate) struct State {
     number: u64,
     /// Collectives called so far.
     collectives: u32,
+    /// The last collectives, by number modulo the length.
+    history: [Option<Call>; HISTORY],
     /// The arena and what peers gave to map: freed after the stream and the links.
     _memories: Vec<Memory>,
 }
@@ -99,12 +119,15 @@ impl Lane {
                 emitted: 0,
                 number: 0,
                 collectives: 0,
+                history: [None; HISTORY],
                 _memories: memories,
             }),
             enqueued: AtomicU64::new(0),
             completed: AtomicU64::new(0),
             failure: OnceLock::new(),
             failed: AtomicBool::new(false),
+            suspicion: Mutex::new(None),
+            suspected: AtomicBool::new(false),
             active: AtomicBool::new(false),
             sleepers: Mutex::new(Vec::new()),
             has_sleepers: AtomicBool::new(false),
@@ -142,6 +165,7 @@ impl Lane {
 
     /// Appends an op; returns its number, from 1.
     pub(crate) fn enqueue(&self, state: &mut State, op: Op) -> u64 {
+        state.remember(op.call);
         state.queue.push_back(op);
         self.enqueued.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -149,11 +173,6 @@ impl Lane {
     /// Ops complete so far.
     pub(crate) fn completed(&self) -> u64 {
         self.completed.load(Ordering::Acquire)
-    }
-
-    /// Ops enqueued so far.
-    pub(crate) fn enqueued(&self) -> u64 {
-        self.enqueued.load(Ordering::Relaxed)
     }
 
     /// Why the lane failed, if it did.
@@ -171,18 +190,57 @@ impl Lane {
             state.drain();
             return false;
         }
+        if self.suspected.load(Ordering::Relaxed) {
+            return false;
+        }
         match state.advance() {
             Ok(moved) => {
                 self.retire(state);
                 moved
             }
+            Err(error) if may_be_explained(&error) => {
+                let until = Instant::now() + GRACE;
+                *self.suspicion() = Some(Suspicion {
+                    error: error.clone(),
+                    until,
+                });
+                self.suspected.store(true, Ordering::Release);
+                if let Some(hook) = self.on_failure.get() {
+                    hook.suspects(&error);
+                }
+                false
+            }
             Err(error) => {
                 self.fail_locked(state, error.clone());
-                if let Some(hook) = self.on_failure.get() {
-                    hook.failed(&error);
-                }
+                self.report(&error);
                 true
             }
+        }
+    }
+
+    /// Fails with what is suspected, once nothing has explained it in time. True while it may be.
+    pub(crate) fn look_at_suspicion(&self, now: Instant) -> bool {
+        if !self.suspected.load(Ordering::Acquire) {
+            return false;
+        }
+        let expired = self
+            .suspicion()
+            .take_if(|suspicion| suspicion.until <= now)
+            .map(|suspicion| suspicion.error);
+        if let Some(error) = expired {
+            self.fail(error.clone());
+            self.report(&error);
+        }
+        true
+    }
+
+    fn suspicion(&self) -> MutexGuard<'_, Option<Suspicion>> {
+        self.suspicion.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn report(&self, error: &Error) {
+        if let Some(hook) = self.on_failure.get() {
+            hook.failed(error);
         }
     }
 
@@ -303,6 +361,17 @@ impl State {
             Some((_, op)) => Some(op),
             None => self.queue.front_mut(),
         }
+    }
+
+    fn remember(&mut self, call: Call) {
+        if call.kind != CallKind::SendRecv {
+            self.history[call.sequence as usize % HISTORY] = Some(call);
+        }
+    }
+
+    /// The collective of this number, if this rank has called it and remembers.
+    pub(crate) fn called(&self, sequence: u32) -> Option<Call> {
+        self.history[sequence as usize % HISTORY].filter(|call| call.sequence == sequence)
     }
 
     /// What this rank is doing, for an error.
@@ -515,6 +584,21 @@ pub(super) fn new_batch() -> Batch {
     // (borrowed by the blocking form, owned by the stream form, promised by the raw form). That
     // commands do not race is what the plan verifier proves of every program.
     unsafe { Batch::new() }
+}
+
+/// Whether an error may be the consequence of something that the control channel tells of: a death,
+/// an abort, a call that another rank made before.
+fn may_be_explained(error: &Error) -> bool {
+    use unisono_hal::Status::{Aborted, Link, Peer};
+    match error {
+        Error::Plugin { source, .. } => matches!(source.status, Aborted | Link | Peer),
+        Error::Mismatch(m) => {
+            m.ours.sequence != m.theirs.sequence
+                && m.ours.kind != CallKind::SendRecv
+                && m.theirs.kind != CallKind::SendRecv
+        }
+        _ => false,
+    }
 }
 
 fn link_error(error: unisono_hal::Error, peer: u32, op: Option<&(u64, Op)>) -> Error {

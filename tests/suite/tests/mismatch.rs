@@ -1,0 +1,150 @@
+//! A rank that calls another op, type, count, root or order than the rest: an error on every rank
+//! that names both calls, within the deadline.
+
+use std::time::{Duration, Instant};
+
+use unisono::{Communicator, Error, InitOptions, ReduceOp, Result};
+use unisono_tests::threads;
+
+type Call = fn(&Communicator) -> Result<()>;
+
+fn all_reduce_f32(world: &Communicator) -> Result<()> {
+    world.all_reduce_in_place(&mut [1.0_f32; 100], ReduceOp::Sum)
+}
+
+fn all_reduce_f64(world: &Communicator) -> Result<()> {
+    world.all_reduce_in_place(&mut [1.0_f64; 100], ReduceOp::Sum)
+}
+
+fn all_reduce_max(world: &Communicator) -> Result<()> {
+    world.all_reduce_in_place(&mut [1.0_f32; 100], ReduceOp::Max)
+}
+
+fn all_reduce_more(world: &Communicator) -> Result<()> {
+    world.all_reduce_in_place(&mut [1.0_f32; 101], ReduceOp::Sum)
+}
+
+fn all_reduce_large(world: &Communicator) -> Result<()> {
+    world.all_reduce_in_place(&mut vec![1.0_f32; 1 << 20], ReduceOp::Sum)
+}
+
+fn broadcast_0(world: &Communicator) -> Result<()> {
+    world.broadcast(&mut [1.0_f32; 100], 0)
+}
+
+fn broadcast_1(world: &Communicator) -> Result<()> {
+    world.broadcast(&mut [1.0_f32; 100], 1)
+}
+
+fn barrier(world: &Communicator) -> Result<()> {
+    world.barrier()
+}
+
+fn order_a(world: &Communicator) -> Result<()> {
+    all_reduce_f32(world)?;
+    broadcast_0(world)
+}
+
+fn order_b(world: &Communicator) -> Result<()> {
+    broadcast_0(world)?;
+    all_reduce_f32(world)
+}
+
+/// All ranks but the last call `rest`, the last calls `odd`; `names` must stand in every error.
+fn disagree(ranks: u32, tcp: bool, rest: Call, odd: Call, names: [&'static str; 2]) {
+    let adjust = move |options: &mut InitOptions| {
+        options.timeouts.op = Duration::from_secs(5);
+        if tcp {
+            options.without_links = vec!["shm".to_owned()];
+        }
+    };
+    threads(ranks, adjust, move |world| {
+        let since = Instant::now();
+        let call = if world.rank() + 1 == world.size() { odd } else { rest };
+        // A rank whose own part was done before the others noticed hears of it later.
+        let error = call(&world).and_then(|()| world.barrier()).unwrap_err();
+        assert!(since.elapsed() < Duration::from_secs(4), "{error}");
+        if std::env::var_os("LINGER").is_some() { std::thread::sleep(Duration::from_secs(1)); }
+        let Error::Mismatch(mismatch) = &error else {
+            panic!("rank {} of {}: not a mismatch: {error}", world.rank(), world.size());
+        };
+        let text = mismatch.to_string();
+        for name in names {
+            assert!(text.contains(name), "{name} is not in: {text}");
+        }
+        assert_eq!(world.barrier().unwrap_err().to_string(), error.to_string());
+    });
+}
+
+fn all_kinds(ranks: u32, tcp: bool) {
+    let sum = "all_reduce(count 100, f32, sum)";
+    disagree(ranks, tcp, all_reduce_f32, all_reduce_f64, [sum, "all_reduce(count 100, f64, sum)"]);
+    disagree(ranks, tcp, all_reduce_f32, all_reduce_max, [sum, "all_reduce(count 100, f32, max)"]);
+    disagree(ranks, tcp, all_reduce_f32, all_reduce_more, [sum, "all_reduce(count 101, f32, sum)"]);
+    disagree(ranks, tcp, all_reduce_f32, all_reduce_large, [sum, "all_reduce(count 1048576, f32, sum)"]);
+    disagree(ranks, tcp, all_reduce_f32, barrier, [sum, "barrier()"]);
+    disagree(ranks, tcp, broadcast_0, broadcast_1, ["root 0", "root 1"]);
+    disagree(ranks, tcp, all_reduce_f32, broadcast_1, [sum, "broadcast(count 100, f32, root 1)"]);
+    disagree(ranks, tcp, order_a, order_b, [sum, "broadcast(count 100, f32, root 0)"]);
+}
+
+#[test]
+fn two_ranks_in_shared_memory() {
+    all_kinds(2, false);
+}
+
+#[test]
+fn four_ranks_in_shared_memory() {
+    all_kinds(4, false);
+}
+
+#[test]
+fn seven_ranks_in_shared_memory() {
+    all_kinds(7, false);
+}
+
+#[test]
+fn three_ranks_over_tcp() {
+    all_kinds(3, true);
+}
+
+#[test]
+fn a_rank_that_does_not_come_is_named() {
+    let adjust = |options: &mut InitOptions| options.timeouts.op = Duration::from_millis(500);
+    threads(3, adjust, |world| {
+        world.barrier().expect("all are here");
+        if world.rank() == 1 {
+            while world.async_error().is_none() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        } else {
+            all_reduce_f32(&world).unwrap_err();
+        }
+        let text = world.async_error().expect("an error").to_string();
+        assert!(text.contains("missing ranks: 1"), "{text}");
+        assert!(text.contains("rank 0 is in all_reduce(count 100, f32, sum)"), "{text}");
+        assert!(text.contains("rank 2 is in all_reduce"), "{text}");
+        assert!(text.contains("waiting for rank"), "{text}");
+    });
+}
+
+#[test]
+fn an_abort_reaches_every_rank_from_any_thread() {
+    threads(3, |_| {}, |world| {
+        let handle = world.abort_handle();
+        let aborter = (world.rank() == 2).then(|| {
+            std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(100));
+                handle.abort("the operator said so");
+            })
+        });
+        let error = if world.rank() == 2 {
+            aborter.map(std::thread::JoinHandle::join);
+            world.barrier().unwrap_err()
+        } else {
+            world.barrier().unwrap_err()
+        };
+        let text = error.to_string();
+        assert!(text.contains("by rank 2") && text.contains("the operator said so"), "{text}");
+    });
+}
