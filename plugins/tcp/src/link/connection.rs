@@ -4,7 +4,8 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use super::incoming::{Broken, Incoming, Landed};
+use super::broken::Broken;
+use super::incoming::{Incoming, Landed};
 use super::outbox::Outbox;
 use super::outgoing::Outgoing;
 use crate::net::{Interest, Options, Polled, Poller, discard_input};

@@ -4,10 +4,11 @@ use std::io;
 
 use unisono_plugin::{LinkStatistics, Result};
 
+use super::broken::Broken;
 use super::connecting::Connected;
 use super::connection::Connection;
 use super::farewell::{self, Farewell};
-use super::incoming::{Broken, Landed};
+use super::incoming::Landed;
 use super::order::Order;
 use super::outbox::Outbox;
 use super::window::Windows;

@@ -4,7 +4,7 @@ use std::io;
 
 use unisono_plugin::{Error, Status};
 
-use super::incoming::Broken;
+use super::broken::Broken;
 
 /// Which connection a link was lost over.
 pub(crate) struct Farewell<'a> {

@@ -5,34 +5,18 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use super::backoff::Backoff;
+use super::broken::Broken;
 use super::order::{Admission, Order};
 use super::window::Windows;
 use crate::memory;
 use crate::net::{Piece, receive};
-use crate::wire::{FRAME_BYTES, Frame, WireError};
+use crate::wire::{FRAME_BYTES, Frame, Signal};
 
 /// Small frames are read whole, several at once, through this buffer.
 const BUFFER: usize = 4096;
 /// Behind a frame of at least this length only the next header is read into the buffer: copying
 /// bytes twice costs more than a call.
 const LARGE: u64 = 16 << 10;
-
-/// Why a connection can't go on.
-#[derive(Debug)]
-pub(crate) enum Broken {
-    /// The peer ended it.
-    End,
-    /// The system's error.
-    System(io::Error),
-    /// The peer broke the protocol.
-    Protocol(String),
-}
-
-impl From<WireError> for Broken {
-    fn from(error: WireError) -> Self {
-        Self::Protocol(error.to_string())
-    }
-}
 
 /// What the peer said last on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +36,7 @@ struct Landing {
     offset: u64,
     landed: u64,
     total: u64,
-    signal: Option<crate::wire::Signal>,
+    signal: Option<Signal>,
     admitted: bool,
 }
 
@@ -314,7 +298,7 @@ fn outside(landing: &Landing) -> Broken {
     ))
 }
 
-fn no_flag(signal: crate::wire::Signal) -> Broken {
+fn no_flag(signal: Signal) -> Broken {
     Broken::Protocol(format!(
         "window {} has no flag line at {}",
         signal.window, signal.offset

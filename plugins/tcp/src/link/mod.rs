@@ -4,6 +4,7 @@
 //! may ask is published in atomics beside it.
 
 mod backoff;
+mod broken;
 mod connecting;
 mod connection;
 mod established;
@@ -13,6 +14,7 @@ mod inner;
 mod order;
 mod outbox;
 mod outgoing;
+mod put;
 mod window;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};

@@ -3,22 +3,18 @@
 
 use std::collections::VecDeque;
 
-use unisono_plugin::abi::{CMD_WORDS, CommandPut, CommandWait, NO_WINDOW};
+use unisono_plugin::abi::{CMD_WORDS, CommandWait};
 use unisono_plugin::{Batch, Command, Error, NoEvent, Result};
 
+use super::put::{Put, Source};
 use super::window::Windows;
 use crate::memory::{self, Reached};
-use crate::wire::{FRAME_BYTES, Frame, Signal};
+use crate::wire::{FRAME_BYTES, Frame};
 
 /// Commands that a link takes before it says "no more now".
 const QUEUE_MAX: usize = 1024;
 /// Puts that are under way at once.
 const ACTIVE_MAX: usize = 64;
-/// A stripe is at least this long: shorter puts go whole, over the first connection.
-const STRIPE_MIN: u64 = 64 << 10;
-/// And at most this, so that connections of unequal speed share fairly.
-const STRIPE_MAX: u64 = 512 << 10;
-
 /// Commands in order: accepted, then under way, then complete.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
@@ -37,36 +33,6 @@ pub(crate) struct Outbox {
 enum Queued {
     Put(Put),
     Wait(CommandWait),
-}
-
-/// A PUT whose windows were checked.
-#[derive(Clone, Copy, Debug)]
-struct Put {
-    source: Source,
-    window: u32,
-    offset: u64,
-    total: u64,
-    signal: Option<Signal>,
-    done: Option<(u64, u64)>,
-}
-
-/// Where a put's bytes are: pieces of one size, a stride apart.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Source {
-    address: u64,
-    piece: u64,
-    stride: u64,
-}
-
-impl Source {
-    /// The longest run from `position` of the bytes in order: its address and length.
-    pub(crate) const fn run(&self, position: u64) -> (u64, u64) {
-        let (index, within) = (position / self.piece, position % self.piece);
-        (
-            self.address + index * self.stride + within,
-            self.piece - within,
-        )
-    }
 }
 
 /// A command under way: a put, or a WAIT that has ended and must keep its place.
@@ -198,7 +164,7 @@ impl Outbox {
             .find(|(_, a)| a.is_unclaimed() && (connection == 0 || a.begun))?;
         let put = active.put?;
         let start = active.claimed;
-        let length = stripe(put.total, connections).min(put.total - start);
+        let length = put.stripe(connections).min(put.total - start);
         active.claimed += length;
         active.begun = true;
         active.open += 1;
@@ -248,46 +214,6 @@ impl Outbox {
     }
 }
 
-impl Put {
-    fn check(put: &CommandPut, windows: &Windows) -> Result<Self> {
-        let wraps = || Error::invalid("a PUT gathers more than the address space holds");
-        let total = put.bytes.checked_mul(put.repeat).ok_or_else(wraps)?;
-        put.src_stride
-            .checked_mul(put.repeat.max(1) - 1)
-            .and_then(|last| put.src.checked_add(last)?.checked_add(put.bytes))
-            .ok_or_else(wraps)?;
-        if total > 0 && put.src == 0 {
-            return Err(Error::invalid("a PUT of bytes at address 0"));
-        }
-        let window = if total == 0 && put.dst_window == NO_WINDOW {
-            0
-        } else {
-            windows.target(put.dst_window, put.dst_offset, total)?.id
-        };
-        let signal = match put.signal_window {
-            NO_WINDOW => None,
-            id => Some(Signal {
-                window: windows.target_flag(id, put.signal_offset)?.id,
-                offset: put.signal_offset,
-                words: (put.head.flags & CMD_WORDS != 0).then_some(put.words),
-            }),
-        };
-        let contiguous = put.repeat <= 1 || put.src_stride == put.bytes;
-        Ok(Self {
-            source: Source {
-                address: put.src,
-                piece: if contiguous { total } else { put.bytes }.max(1),
-                stride: put.src_stride,
-            },
-            window,
-            offset: put.dst_offset,
-            total,
-            signal,
-            done: (put.done_flag != 0).then_some((put.done_flag, put.done_counter)),
-        })
-    }
-}
-
 impl Active {
     fn is_unclaimed(&self) -> bool {
         self.put
@@ -297,14 +223,4 @@ impl Active {
     fn is_complete(&self) -> bool {
         self.open == 0 && !self.is_unclaimed()
     }
-}
-
-/// How long the stripes of a put are.
-fn stripe(total: u64, connections: usize) -> u64 {
-    if total < 2 * STRIPE_MIN {
-        return total;
-    }
-    (total / connections.max(1) as u64)
-        .next_multiple_of(4096)
-        .clamp(STRIPE_MIN, STRIPE_MAX)
 }

@@ -2,7 +2,7 @@
 //!
 //! Whoever connects is a stranger until it has said a whole hello to a link of this process. There
 //! are never more than [`STRANGERS_MAX`] of them (the oldest goes when another comes), none is read
-//! beyond the 80 bytes of a hello, and none stays longer than [`PROOF_TIME`]. What is refused is
+//! beyond the 80 bytes of a hello, and none stays longer than [`PROOF_TIME`](super::PROOF_TIME). What is refused is
 //! counted, and logged once for each reason.
 
 use std::collections::{HashMap, VecDeque};
@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use rustix::net::RecvFlags;
 use unisono_plugin::{Host, Level};
 
+use super::Refusal;
 use super::mailbox::{Arrival, Key, Mailbox, Registration};
-use super::{PROOF_TIME, Refusal};
+use super::stranger::Stranger;
 use crate::net::{Interest, Options, Polled, Poller, accept, listen, local_ip, peer_name};
-use crate::wire::{HELLO_BYTES, Hello};
+use crate::wire::Hello;
 
 /// Strangers at once.
 const STRANGERS_MAX: usize = 128;
@@ -56,15 +56,6 @@ struct Door {
     /// Oldest first, by ascending key.
     strangers: VecDeque<Stranger>,
     parked: VecDeque<(Instant, Arrival)>,
-}
-
-#[derive(Debug)]
-struct Stranger {
-    socket: Polled,
-    key: u64,
-    deadline: Instant,
-    input: [u8; HELLO_BYTES],
-    got: usize,
 }
 
 impl Listener {
@@ -215,13 +206,7 @@ impl Listener {
             if socket.watch(Interest::Read, key).is_err() {
                 continue;
             }
-            door.strangers.push_back(Stranger {
-                socket,
-                key,
-                deadline: Instant::now() + PROOF_TIME,
-                input: [0; HELLO_BYTES],
-                got: 0,
-            });
+            door.strangers.push_back(Stranger::new(socket, key));
         }
     }
 
@@ -310,26 +295,6 @@ impl Listener {
 
     fn links(&self) -> MutexGuard<'_, HashMap<Key, Arc<Mailbox>>> {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Stranger {
-    /// The hello, once it is whole.
-    fn hear(&mut self) -> Result<Option<Hello>, Refusal> {
-        let rest = &mut self.input[self.got..];
-        match rustix::net::recv(self.socket.fd(), rest, RecvFlags::DONTWAIT) {
-            Ok((_, 0)) => return Err(Refusal::End),
-            Ok((_, got)) => self.got += got,
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return Ok(None),
-            Err(error) => return Err(Refusal::System(error.into())),
-        }
-        if self.got == HELLO_BYTES {
-            return Hello::decode(&self.input).map(Some).map_err(Refusal::Wire);
-        }
-        if !Hello::may_begin(&self.input[..self.got]) {
-            return Err(Refusal::Wire(crate::wire::WireError::Magic));
-        }
-        Ok(None)
     }
 }
 

@@ -8,6 +8,7 @@ mod dialer;
 mod handshake;
 mod listener;
 mod mailbox;
+mod stranger;
 mod timer;
 
 pub(crate) use acceptor::Acceptor;
