@@ -2,12 +2,14 @@
 //! data with known results, and skips that are counted.
 
 mod count;
+mod random;
 mod rng;
 mod skip;
 mod threads;
 mod typed;
 
 pub use count::{Count, soaking};
+pub use random::random_collectives;
 pub use rng::Rng;
 pub use skip::skip;
 pub use threads::{options, threads};
