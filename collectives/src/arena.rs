@@ -149,6 +149,14 @@ pub(crate) fn poison(flag: u64) {
     }
 }
 
+/// The counter of a flag in the caller's own arena.
+#[allow(unsafe_code, reason = "flags are words at addresses of the arena")]
+pub(crate) fn read(flag: u64) -> u64 {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    // SAFETY: as in `poison`.
+    unsafe { AtomicU64::from_ptr(flag as *mut u64) }.load(Ordering::Acquire)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -121,7 +121,10 @@ impl Communicator {
     /// # Errors
     /// What broke the communicator, if it is broken.
     pub fn finalize(self) -> Result<()> {
-        self.barrier()
+        self.barrier()?;
+        self.shared.flush();
+        // Nobody closes a link that another still sends on.
+        self.shared.exchange(b"bye").map(|_| ())
     }
 }
 

@@ -150,11 +150,16 @@ impl Shared {
         if !crate::fork::is(self.generation) {
             return false;
         }
+        self.flush();
+        self.world.control.forget(self.id);
+        true
+    }
+
+    /// Gives the links what peers still need.
+    pub(super) fn flush(&self) {
         if self.lane.failure().is_none() {
             self.lane.flush(FLUSH);
         }
-        self.world.control.forget(self.id);
-        true
     }
 
     /// Gives every rank the bytes of all.

@@ -13,7 +13,7 @@ use unisono_hal::{Batch, Device, Memory, MemoryKind, MemoryRequest, Queue, Strea
 
 use super::lower::{Cursor, Lowering, Waiting};
 use super::op::Op;
-use super::peer::{Own, Peer, Way};
+use super::peer::{Ended, Own, Peer, Posted, Way};
 use super::place::Run;
 use crate::error::{Error, Mismatch, RankStatus, Result};
 use crate::progress::Parker;
@@ -350,7 +350,7 @@ impl State {
         self.queue.is_empty()
             && self.flight.is_empty()
             && self.peers.iter().all(|peer| match &peer.way {
-                Way::Posted(p) => p.batch.is_empty() && is_quiet(&p.link),
+                Way::Posted(p) => p.ended.is_some() || (p.batch.is_empty() && is_quiet(&p.link)),
                 Way::Own | Way::Mapped { .. } => true,
             })
     }
@@ -412,14 +412,9 @@ impl State {
             }
             Err(error) => return Err(self.stream_error(error)),
         }
-        for peer in self.peers.iter_mut().filter(|_| self.posted) {
-            if let Way::Posted(posted) = &mut peer.way {
-                let polled = posted
-                    .link
-                    .poll(BUDGET)
-                    .map_err(|error| link_error(error, peer.rank, self.flight.front()))?;
-                moved |= polled.moved;
-            }
+        if self.posted {
+            moved |= self.drive_links(|posted| Ok(posted.link.poll(BUDGET)?.moved))?;
+            self.check_ended()?;
         }
         Ok(moved)
     }
@@ -484,19 +479,63 @@ impl State {
     }
 
     fn submit_links(&mut self) -> Result<bool> {
+        if !self.posted {
+            return Ok(false);
+        }
+        self.drive_links(|posted| {
+            Ok(!posted.batch.is_empty() && posted.link.submit(&mut posted.batch)? > 0)
+        })
+    }
+
+    /// Does something with every posted link. One that its peer has ended after it got all is left
+    /// alone from then on: what is still to be sent are slots given back.
+    fn drive_links(
+        &mut self,
+        drive: impl Fn(&mut Posted) -> unisono_hal::Result<bool>,
+    ) -> Result<bool> {
         let mut moved = false;
-        for peer in self.peers.iter_mut().filter(|_| self.posted) {
-            if let Way::Posted(posted) = &mut peer.way
-                && !posted.batch.is_empty()
-            {
-                let accepted = posted
-                    .link
-                    .submit(&mut posted.batch)
-                    .map_err(|error| link_error(error, peer.rank, self.flight.front()))?;
-                moved |= accepted > 0;
+        for peer in &mut self.peers {
+            let Way::Posted(posted) = &mut peer.way else {
+                continue;
+            };
+            if posted.ended.is_some() {
+                posted.batch.clear();
+                continue;
+            }
+            match drive(posted) {
+                Ok(more) => moved |= more,
+                Err(error) => {
+                    let in_order = error.status == unisono_hal::Status::Peer;
+                    if !in_order || !peer.has_all(&self.own) {
+                        return Err(link_error(error, peer.rank, self.flight.front()));
+                    }
+                    let ended = Ended {
+                        error,
+                        at: Instant::now(),
+                    };
+                    if let Way::Posted(posted) = &mut peer.way {
+                        posted.ended = Some(ended);
+                    }
+                }
             }
         }
         Ok(moved)
+    }
+
+    /// A call that still waits for a peer that has ended its link will not complete.
+    fn check_ended(&self) -> Result<()> {
+        let Some(waits) = self.waiting.front() else {
+            return Ok(());
+        };
+        match &self.peers[waits.peer as usize].way {
+            Way::Posted(posted) => match &posted.ended {
+                Some(ended) if ended.at.elapsed() > GRACE => {
+                    Err(link_error(ended.error.clone(), waits.peer, self.flight.front()))
+                }
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
     }
 
     fn stream_error(&self, error: unisono_hal::Error) -> Error {

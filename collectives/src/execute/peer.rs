@@ -2,6 +2,7 @@
 //! have been used.
 
 use std::collections::VecDeque;
+use std::time::Instant;
 
 use unisono_hal::{Batch, Link, Put};
 use unisono_plan::Blocks;
@@ -33,6 +34,17 @@ pub(crate) struct Posted {
     pub batch: Batch,
     /// Sources of puts that the link may still read, oldest first.
     pub outstanding: VecDeque<Source>,
+    /// Puts with data or signals so far; releases do not count.
+    puts: u64,
+    /// The peer has ended its link in good order, and nothing that it needs was lost.
+    pub ended: Option<Ended>,
+}
+
+/// A link that its peer has ended.
+#[derive(Clone)]
+pub(crate) struct Ended {
+    pub error: unisono_hal::Error,
+    pub at: Instant,
 }
 
 /// Memory that a put reads until it is done: the span of its sources.
@@ -180,6 +192,17 @@ impl Peer {
             ..gathered(last)
         });
         posted.outstanding.push_back(span);
+        posted.puts += 1;
+    }
+
+    /// After the peer has ended its link: true if it has all that this rank ever put. What is left
+    /// are slots given back to a peer that needs none.
+    pub(super) fn has_all(&self, own: &Own) -> bool {
+        let Way::Posted(posted) = &self.way else {
+            return true;
+        };
+        let done = crate::arena::read(own.signal_host + own.arena.done_flag(self.rank));
+        done == posted.puts
     }
 
     /// Wait for the next slot from the peer.
@@ -253,6 +276,8 @@ impl Posted {
             link,
             batch: super::lane::new_batch(),
             outstanding: VecDeque::new(),
+            puts: 0,
+            ended: None,
         }
     }
 }
