@@ -9,7 +9,12 @@ use crate::root;
 use crate::run::{cargo, run};
 
 pub fn demo(ranks: u32) -> Result<()> {
-    run(&mut cargo(&["build", "--release", "--workspace", "--quiet"]))?;
+    run(&mut cargo(&[
+        "build",
+        "--release",
+        "--workspace",
+        "--quiet",
+    ]))?;
     let since = Instant::now();
     let cli = root().join("target/release/unisono");
     let ops = "all_reduce,all_gather,reduce_scatter,broadcast";

@@ -11,7 +11,9 @@ pub fn machine() -> String {
     let model = cpu
         .lines()
         .find_map(|line| line.strip_prefix("model name"))
-        .map_or("unknown processor", |rest| rest.trim_start_matches([' ', '\t', ':']));
+        .map_or("unknown processor", |rest| {
+            rest.trim_start_matches([' ', '\t', ':'])
+        });
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let kib: u64 = memory
@@ -20,14 +22,25 @@ pub fn machine() -> String {
         .and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok())
         .unwrap_or(0);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    format!("{model}, {cores} cores, {} GiB, Linux {}", kib >> 20, kernel.trim())
+    format!(
+        "{model}, {cores} cores, {} GiB, Linux {}",
+        kib >> 20,
+        kernel.trim()
+    )
 }
 
 /// The commit that is checked out, marked if there are changes on top.
 pub fn commit() -> String {
     let git = |arguments: &[&str]| {
-        let output = Command::new("git").current_dir(root()).args(arguments).output().ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        let output = Command::new("git")
+            .current_dir(root())
+            .args(arguments)
+            .output()
+            .ok()?;
+        output
+            .status
+            .success()
+            .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) else {
         return "no commit".to_owned();
@@ -39,5 +52,8 @@ pub fn commit() -> String {
 /// Today, as YYYY-MM-DD in UTC.
 pub fn today() -> String {
     let output = Command::new("date").args(["-u", "+%Y-%m-%d"]).output();
-    output.map_or_else(|_| "unknown day".to_owned(), |o| String::from_utf8_lossy(&o.stdout).trim().to_owned())
+    output.map_or_else(
+        |_| "unknown day".to_owned(),
+        |o| String::from_utf8_lossy(&o.stdout).trim().to_owned(),
+    )
 }

@@ -54,7 +54,10 @@ enum Task {
 fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Demo { ranks } => demo::demo(ranks),
-        Task::Test { strict, filter } => test::test(strict.is_some_and(|s| s == "true" || s == "1"), filter.as_deref()),
+        Task::Test { strict, filter } => test::test(
+            strict.is_some_and(|s| s == "true" || s == "1"),
+            filter.as_deref(),
+        ),
         Task::Soak { suite, dry } => soak::soak(suite.as_deref(), dry),
         Task::Abi => abi::write(),
         Task::OutOfTree => out_of_tree::compare(),

@@ -13,13 +13,29 @@ use crate::run::{cargo, run};
 const NAME: &str = "hostcopy";
 
 pub fn compare() -> Result<()> {
-    run(&mut cargo(&["build", "--release", "--workspace", "--quiet"]))?;
+    run(&mut cargo(&[
+        "build",
+        "--release",
+        "--workspace",
+        "--quiet",
+    ]))?;
     let folder = root().join("target/out-of-tree");
     let library = build(&folder)?;
     println!("built {}", library.display());
     let cli = root().join("target/release/unisono");
     run(Command::new(&cli)
-        .args(["bench", "all_reduce", "--ranks", "2", "-b", "8", "-e", "64M", "-f", "128"])
+        .args([
+            "bench",
+            "all_reduce",
+            "--ranks",
+            "2",
+            "-b",
+            "8",
+            "-e",
+            "64M",
+            "-f",
+            "128",
+        ])
         .args(["--against-plugin", NAME, "--plugin-path"])
         .arg(library.parent().context("the library lies in a folder")?))
 }
@@ -40,7 +56,10 @@ pub fn build(folder: &Path) -> Result<std::path::PathBuf> {
         .env("UNISONO_PLUGIN_NAME", NAME)
         .status()?;
     if !built.success() {
-        bail!("building the copy in {} ended with {built}", folder.display());
+        bail!(
+            "building the copy in {} ended with {built}",
+            folder.display()
+        );
     }
     let library = folder.join(format!("target/release/libunisono_plugin_{NAME}.so"));
     if !library.exists() {
@@ -77,7 +96,11 @@ fn stand_alone(manifest: &str, sdk: &Path) -> Result<String> {
         .split("[dependencies]")
         .nth(1)
         .context("the plugin has dependencies")?;
-    for line in dependencies.lines().skip(1).take_while(|line| !line.starts_with('[')) {
+    for line in dependencies
+        .lines()
+        .skip(1)
+        .take_while(|line| !line.starts_with('['))
+    {
         let Some(name) = line.split(['.', ' ', '=']).next().filter(|n| !n.is_empty()) else {
             continue;
         };

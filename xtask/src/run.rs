@@ -19,7 +19,9 @@ pub fn cargo(arguments: &[&str]) -> Command {
 /// Runs a command to its end; an error names it if it fails.
 pub fn run(command: &mut Command) -> Result<()> {
     let text = describe(command);
-    let status = command.status().with_context(|| format!("starting {text}"))?;
+    let status = command
+        .status()
+        .with_context(|| format!("starting {text}"))?;
     if !status.success() {
         bail!("{text} ended with {status}");
     }
@@ -48,7 +50,9 @@ pub fn watch(command: &mut Command) -> Result<Watched> {
         println!("{line}");
         lines.push(line);
     }
-    let status = child.wait().with_context(|| format!("waiting for {text}"))?;
+    let status = child
+        .wait()
+        .with_context(|| format!("waiting for {text}"))?;
     Ok(Watched {
         success: status.success(),
         lines,

@@ -19,22 +19,58 @@ struct Suite {
 const SUITES: &[Suite] = &[
     Suite {
         name: "random",
-        arguments: &["test", "--release", "--package", "unisono-tests", "--test", "random", "--", "--nocapture"],
+        arguments: &[
+            "test",
+            "--release",
+            "--package",
+            "unisono-tests",
+            "--test",
+            "random",
+            "--",
+            "--nocapture",
+        ],
         environment: &[],
     },
     Suite {
         name: "death",
-        arguments: &["test", "--release", "--package", "unisono-tests", "--test", "death", "--", "--nocapture"],
+        arguments: &[
+            "test",
+            "--release",
+            "--package",
+            "unisono-tests",
+            "--test",
+            "death",
+            "--",
+            "--nocapture",
+        ],
         environment: &[],
     },
     Suite {
         name: "strays",
-        arguments: &["test", "--release", "--package", "unisono-tests", "--test", "strays", "--", "--nocapture"],
+        arguments: &[
+            "test",
+            "--release",
+            "--package",
+            "unisono-tests",
+            "--test",
+            "strays",
+            "--",
+            "--nocapture",
+        ],
         environment: &[],
     },
     Suite {
         name: "progress",
-        arguments: &["test", "--release", "--package", "unisono-tests", "--test", "progress", "--", "--nocapture"],
+        arguments: &[
+            "test",
+            "--release",
+            "--package",
+            "unisono-tests",
+            "--test",
+            "progress",
+            "--",
+            "--nocapture",
+        ],
         environment: &[],
     },
     Suite {
@@ -45,8 +81,17 @@ const SUITES: &[Suite] = &[
     Suite {
         name: "threads-tsan",
         arguments: &[
-            "+nightly", "test", "-Zbuild-std", "--target", "x86_64-unknown-linux-gnu", "--package",
-            "unisono-tests", "--test", "threads", "--", "--nocapture",
+            "+nightly",
+            "test",
+            "-Zbuild-std",
+            "--target",
+            "x86_64-unknown-linux-gnu",
+            "--package",
+            "unisono-tests",
+            "--test",
+            "threads",
+            "--",
+            "--nocapture",
         ],
         environment: &[
             ("RUSTFLAGS", "-Zsanitizer=thread --cfg tsan"),
@@ -64,7 +109,12 @@ pub fn soak(filter: Option<&str>, dry: bool) -> Result<()> {
         let names: Vec<_> = SUITES.iter().map(|s| s.name).collect();
         bail!("no such suite; there are {}", names.join(", "));
     }
-    run(&mut cargo(&["build", "--release", "--workspace", "--quiet"]))?;
+    run(&mut cargo(&[
+        "build",
+        "--release",
+        "--workspace",
+        "--quiet",
+    ]))?;
     let mut failed = Vec::new();
     for suite in chosen {
         println!("== {}", suite.name);
@@ -73,22 +123,34 @@ pub fn soak(filter: Option<&str>, dry: bool) -> Result<()> {
             let mut command = std::process::Command::new("cargo");
             command.current_dir(root()).args(suite.arguments);
             command.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
-            command.envs(suite.environment.iter().copied()).env("UNISONO_SOAK", "1");
+            command
+                .envs(suite.environment.iter().copied())
+                .env("UNISONO_SOAK", "1");
             watch(&mut command)?
         } else {
             let mut command = cargo(suite.arguments);
-            command.envs(suite.environment.iter().copied()).env("UNISONO_SOAK", "1");
+            command
+                .envs(suite.environment.iter().copied())
+                .env("UNISONO_SOAK", "1");
             watch(&mut command)?
         };
         let facts: Vec<&str> = watched
             .lines
             .iter()
-            .filter_map(|line| line.strip_prefix("soak: ").or_else(|| line.strip_prefix("test result: ")))
+            .filter_map(|line| {
+                line.strip_prefix("soak: ")
+                    .or_else(|| line.strip_prefix("test result: "))
+            })
             .collect();
         let verdict = if watched.success { "passed" } else { "FAILED" };
         let mut text = format!(
             "# Soak: {}\n\n{verdict} in {:.0?} on {}.\n\n- commit: {}\n- machine: {}\n- command: `cargo xtask soak {}`\n\n",
-            suite.name, watched.elapsed, today(), commit(), machine(), suite.name
+            suite.name,
+            watched.elapsed,
+            today(),
+            commit(),
+            machine(),
+            suite.name
         );
         for fact in facts {
             text.push_str(&format!("- {fact}\n"));

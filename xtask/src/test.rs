@@ -21,7 +21,12 @@ pub fn test(strict: bool, filter: Option<&str>) -> Result<()> {
     println!("seed {seed} (UNISONO_SEED repeats it)");
     // Multi-process tests start the binaries and plugins of both profiles by their paths.
     run(&mut cargo(&["build", "--workspace", "--quiet"]))?;
-    run(&mut cargo(&["build", "--release", "--workspace", "--quiet"]))?;
+    run(&mut cargo(&[
+        "build",
+        "--release",
+        "--workspace",
+        "--quiet",
+    ]))?;
 
     let skips = root().join("target/skipped.txt");
     let _ = fs::remove_file(&skips);
@@ -47,7 +52,10 @@ pub fn test(strict: bool, filter: Option<&str>) -> Result<()> {
         count.failed,
         skipped.len() as u64 + count.ignored
     );
-    let intolerable: Vec<&&str> = skipped.iter().filter(|line| !line.contains("silicon")).collect();
+    let intolerable: Vec<&&str> = skipped
+        .iter()
+        .filter(|line| !line.contains("silicon"))
+        .collect();
     if strict && !intolerable.is_empty() {
         bail!("{} tests were skipped where none may be", intolerable.len());
     }
@@ -68,7 +76,10 @@ fn fresh_seed() -> u64 {
 /// Adds up the lines "test result: ok. 3 passed; 0 failed; 1 ignored; …".
 fn count(lines: &[String]) -> Count {
     let mut count = Count::default();
-    for line in lines.iter().filter_map(|line| line.strip_prefix("test result: ")) {
+    for line in lines
+        .iter()
+        .filter_map(|line| line.strip_prefix("test result: "))
+    {
         for part in line.split([';', '.']) {
             let mut words = part.split_whitespace();
             let (Some(number), Some(what)) = (words.next(), words.next()) else {
