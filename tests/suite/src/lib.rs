@@ -2,15 +2,21 @@
 //! data with known results, and skips that are counted.
 
 mod count;
+mod measure;
+mod processes;
 mod random;
 mod rng;
 mod skip;
 mod threads;
 mod typed;
+mod watchdog;
 
 pub use count::{Count, soaking};
+pub use measure::{CpuShare, Held, cpu_time, quantiles, resident_bytes};
+pub use processes::{Exit, Job, Rank, Running};
 pub use random::random_collectives;
 pub use rng::Rng;
 pub use skip::skip;
 pub use threads::{options, threads};
 pub use typed::{Collective, Try, Value, input, reduced};
+pub use watchdog::{Watchdog, watchdog};
