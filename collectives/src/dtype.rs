@@ -110,10 +110,13 @@ impl FromStr for DataType {
             "double" | "float64" => "f64",
             other => other,
         };
-        Self::ALL.into_iter().find(|t| t.name() == name).ok_or_else(|| {
-            let known: Vec<_> = Self::ALL.iter().map(|t| t.name()).collect();
-            format!("unknown data type `{text}`; known: {}", known.join(", "))
-        })
+        Self::ALL
+            .into_iter()
+            .find(|t| t.name() == name)
+            .ok_or_else(|| {
+                let known: Vec<_> = Self::ALL.iter().map(|t| t.name()).collect();
+                format!("unknown data type `{text}`; known: {}", known.join(", "))
+            })
     }
 }
 
@@ -171,9 +174,10 @@ impl FromStr for ReduceOp {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|op| op.name() == text).ok_or_else(|| {
-            format!("unknown reduction `{text}`; known: sum, prod, min, max, avg")
-        })
+        Self::ALL
+            .into_iter()
+            .find(|op| op.name() == text)
+            .ok_or_else(|| format!("unknown reduction `{text}`; known: sum, prod, min, max, avg"))
     }
 }
 

@@ -57,7 +57,9 @@ impl Default for Timeouts {
 
 /// What is forced in a communicator, by its name and number of ranks.
 #[derive(Clone)]
-pub struct Rules(Arc<dyn Fn(&str, u32) -> Overrides + Send + Sync>);
+pub struct Rules(Arc<Find>);
+
+type Find = dyn Fn(&str, u32) -> Overrides + Send + Sync;
 
 impl Rules {
     /// Rules as a function, which must answer alike on all ranks.

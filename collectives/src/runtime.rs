@@ -50,9 +50,10 @@ fn load(options: &InitOptions, request: &PluginRequest) -> Result<Loaded> {
             format!(
                 "plugin `{}` was asked for, but {} is plugin `{}`",
                 request.name,
-                plugin
-                    .path()
-                    .map_or_else(|| "what is linked in".to_owned(), |p| p.display().to_string()),
+                plugin.path().map_or_else(
+                    || "what is linked in".to_owned(),
+                    |p| p.display().to_string()
+                ),
                 plugin.name()
             ),
         ));

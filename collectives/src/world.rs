@@ -30,11 +30,8 @@ pub(crate) struct World {
     pub table: Directory,
     pub bootstrap: Report,
     pub graph: LinkGraph,
-    pub reports: Vec<NodeReport>,
     pub plugins: Vec<Loaded>,
     pub device: Device,
-    /// The plugin of `device`.
-    pub device_plugin: String,
     /// What peers ring when they signal this process.
     pub bell: Memory,
     pub options: InitOptions,
@@ -99,10 +96,8 @@ impl World {
             table: joined.table,
             bootstrap: joined.report,
             graph,
-            reports,
             plugins,
             device,
-            device_plugin,
             bell,
             options,
             communicators: Mutex::default(),
@@ -110,7 +105,10 @@ impl World {
             left: AtomicBool::new(false),
         });
         if world.options.size > 1 {
-            crate::progress::progress().add_service(Arc::new(Turning(Arc::downgrade(&world), world.control.clone())));
+            crate::progress::progress().add_service(Arc::new(Turning(
+                Arc::downgrade(&world),
+                world.control.clone(),
+            )));
         }
         Ok(world)
     }
@@ -297,7 +295,12 @@ fn node_report(
         let links = plugin.instance.link_report()?;
         report.plugins.push(PluginReport {
             plugin: plugin.name.clone(),
-            devices: plugin.instance.devices()?.iter().map(device_report).collect(),
+            devices: plugin
+                .instance
+                .devices()?
+                .iter()
+                .map(device_report)
+                .collect(),
             links: links
                 .iter()
                 .filter(|link| !options.without_links.contains(&link.kind))

@@ -31,7 +31,9 @@ impl Communicator {
     /// If the device has not enough memory.
     pub fn buffer<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
         let bytes = (len * size_of::<T>()).max(1) as u64;
-        let request = MemoryRequest::new(MemoryKind::Data, bytes).lazy().align(4096);
+        let request = MemoryRequest::new(MemoryKind::Data, bytes)
+            .lazy()
+            .align(4096);
         Ok(Buffer {
             memory: self.device().alloc(&request)?,
             len,

@@ -43,7 +43,11 @@ pub(super) fn fabric(world: &World, members: &[u32], speeds: &[RankSpeed]) -> Fa
             exit: Rate::UNKNOWN,
         })
         .collect();
-    let reduce = speeds.iter().map(|speed| speed.reduce).filter(|r| *r > 0).min();
+    let reduce = speeds
+        .iter()
+        .map(|speed| speed.reduce)
+        .filter(|r| *r > 0)
+        .min();
     let reduce = reduce.map_or(Rate::UNKNOWN, Rate::bytes_per_second);
     let ranks = Speeds {
         message_ps: MESSAGE_PS,
@@ -53,7 +57,9 @@ pub(super) fn fabric(world: &World, members: &[u32], speeds: &[RankSpeed]) -> Fa
         port: Rate::UNKNOWN,
     };
     let link = |from: u32, to: u32| {
-        let ways = world.graph.ways(members[from as usize], members[to as usize]);
+        let ways = world
+            .graph
+            .ways(members[from as usize], members[to as usize]);
         match ways.first() {
             // Forming has already failed if a pair has no link.
             None => Link {

@@ -74,14 +74,11 @@ impl Communicator {
         };
         let wait = Wait::at_most(shared.world.options.timeouts.init);
         let tag = shared.shrink_tag();
-        let alive = unisono_bootstrap::shrink(
-            &shared.world.control,
-            tag,
-            &shared.members,
-            &known,
-            &wait,
-        )?;
-        let salt = alive.iter().fold(0, |hash, rank| mix(hash ^ u64::from(*rank)));
+        let alive =
+            unisono_bootstrap::shrink(&shared.world.control, tag, &shared.members, &known, &wait)?;
+        let salt = alive
+            .iter()
+            .fold(0, |hash, rank| mix(hash ^ u64::from(*rank)));
         let id = mix(shared.id ^ mix(tag.sequence) ^ salt);
         let name = format!("{}/survivors", shared.name);
         let shared = form::form(&shared.world, id, name, alive)?;

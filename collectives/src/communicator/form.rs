@@ -143,7 +143,12 @@ impl<'a> Forming<'a> {
 
     fn connect(&self) -> Result<Connected> {
         let device = &self.world.device;
-        let request = |kind, bytes| MemoryRequest::new(kind, bytes).exportable().lazy().align(4096);
+        let request = |kind, bytes| {
+            MemoryRequest::new(kind, bytes)
+                .exportable()
+                .lazy()
+                .align(4096)
+        };
         let signal = device.alloc(&request(MemoryKind::Signal, self.arena.signal_bytes()))?;
         let slots = device.alloc(&request(MemoryKind::Data, self.arena.slots_bytes()))?;
         let own = Own {
@@ -194,7 +199,8 @@ impl<'a> Forming<'a> {
         }
         let all = self.round(0, &mine)?;
         let offers: Option<Vec<Offer>> = all.iter().map(|bytes| Offer::parse(bytes)).collect();
-        let offers = offers.ok_or_else(|| Error::Graph("a rank's offer is cut short".to_owned()))?;
+        let offers =
+            offers.ok_or_else(|| Error::Graph("a rank's offer is cut short".to_owned()))?;
         for (rank, offer) in offers.iter().enumerate() {
             if (offer.slots, offer.slot_bytes) != (self.arena.depth, self.arena.slot_bytes) {
                 return Err(Error::invalid(
@@ -202,7 +208,11 @@ impl<'a> Forming<'a> {
                     format!(
                         "rank {rank} has {} slots of {} bytes and rank {} has {} of {}: give all ranks \
                          the same memory options",
-                        offer.slots, offer.slot_bytes, self.rank, self.arena.depth, self.arena.slot_bytes
+                        offer.slots,
+                        offer.slot_bytes,
+                        self.rank,
+                        self.arena.depth,
+                        self.arena.slot_bytes
                     ),
                 ));
             }
@@ -328,7 +338,9 @@ impl<'a> Forming<'a> {
     fn open(&self, rank: u32, plugin: &str) -> Result<Posted> {
         let member = self.members[rank as usize];
         let loaded = self.world.plugin(plugin).ok_or_else(|| {
-            Error::Graph(format!("the link to rank {rank} needs plugin `{plugin}`, which is not in use"))
+            Error::Graph(format!(
+                "the link to rank {rank} needs plugin `{plugin}`, which is not in use"
+            ))
         })?;
         let address = self.world.plugin_address(member, plugin).ok_or_else(|| {
             Error::Graph(format!(

@@ -57,15 +57,23 @@ impl FromStr for Grid {
                 .ok_or_else(|| error(format!("`{axis}` has no `=`")))?;
             let (name, length) = (name.trim(), length.trim());
             let number = length.parse().ok().filter(|n| *n > 0);
-            let number = number.ok_or_else(|| error(format!("`{length}` is no positive number")))?;
+            let number =
+                number.ok_or_else(|| error(format!("`{length}` is no positive number")))?;
             if name.is_empty() || axes.iter().any(|(known, _)| known == name) {
-                return Err(error(format!("axis name `{name}` is empty or stands twice")));
+                return Err(error(format!(
+                    "axis name `{name}` is empty or stands twice"
+                )));
             }
             axes.push((name.to_owned(), number));
         }
         let grid = Self { axes };
-        let product = grid.axes.iter().try_fold(1_u32, |p, (_, n)| p.checked_mul(*n));
-        product.map(|_| grid).ok_or_else(|| error("it is too large".to_owned()))
+        let product = grid
+            .axes
+            .iter()
+            .try_fold(1_u32, |p, (_, n)| p.checked_mul(*n));
+        product
+            .map(|_| grid)
+            .ok_or_else(|| error("it is too large".to_owned()))
     }
 }
 
@@ -87,7 +95,10 @@ mod tests {
     #[test]
     fn every_axis_divides_the_ranks_into_lines() {
         let grid: Grid = "dp=2, pp=3, tp=4".parse().unwrap();
-        assert_eq!((grid.ranks(), grid.to_string()), (24, "dp=2,pp=3,tp=4".to_owned()));
+        assert_eq!(
+            (grid.ranks(), grid.to_string()),
+            (24, "dp=2,pp=3,tp=4".to_owned())
+        );
         for (axis, length) in [(0, 2), (1, 3), (2, 4)] {
             let mut lines: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
             for rank in 0..24 {

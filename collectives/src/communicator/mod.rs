@@ -23,8 +23,8 @@ pub use failure::AbortHandle;
 pub use grid::{Grid, ParseGridError};
 pub use plans::Explanation;
 pub(crate) use shared::Shared;
-pub(crate) use wire::{Reader, put_bytes};
 pub use window::{Registration, Window};
+pub(crate) use wire::{Reader, put_bytes};
 pub use work::{Pending, Work};
 
 use crate::error::Result;

@@ -51,7 +51,13 @@ impl Communicator {
         op: ReduceOp,
     ) -> Result<()> {
         let expected = recv.len() * self.size() as usize;
-        same("reduce_scatter", "send", send.len(), "recv times ranks", expected)?;
+        same(
+            "reduce_scatter",
+            "send",
+            send.len(),
+            "recv times ranks",
+            expected,
+        )?;
         let ends = ends(send, recv);
         self.reduce::<T>(PlanOp::ReduceScatter, send.len(), op, ends)
     }
@@ -75,7 +81,13 @@ impl Communicator {
     /// [`Error::Invalid`] if the lengths do not fit; else as [`Error`] says.
     pub fn all_gather<T: Element>(&self, send: &[T], recv: &mut [T]) -> Result<()> {
         let expected = send.len() * self.size() as usize;
-        same("all_gather", "recv", recv.len(), "send times ranks", expected)?;
+        same(
+            "all_gather",
+            "recv",
+            recv.len(),
+            "send times ranks",
+            expected,
+        )?;
         let count = recv.len();
         let ends = ends(send, recv);
         self.call(PlanOp::AllGather, count, T::TYPE, None, ends)
@@ -138,7 +150,13 @@ impl Communicator {
         self.call(PlanOp::Recv { from }, data.len(), T::TYPE, None, ends)
     }
 
-    fn reduce<T: Element>(&self, op: PlanOp, count: usize, how: ReduceOp, ends: Ends) -> Result<()> {
+    fn reduce<T: Element>(
+        &self,
+        op: PlanOp,
+        count: usize,
+        how: ReduceOp,
+        ends: Ends,
+    ) -> Result<()> {
         self.call(op, count, T::TYPE, Some(how), ends)
     }
 
@@ -163,7 +181,7 @@ impl Communicator {
 
     fn block(&self, call: &'static str, len: usize) -> Result<usize> {
         let ranks = self.size() as usize;
-        if len % ranks == 0 {
+        if len.is_multiple_of(ranks) {
             return Ok(len / ranks);
         }
         Err(Error::invalid(
@@ -188,13 +206,7 @@ fn whole<T>(data: &mut [T]) -> Ends {
     }
 }
 
-fn same(
-    call: &'static str,
-    what: &str,
-    len: usize,
-    other: &str,
-    expected: usize,
-) -> Result<()> {
+fn same(call: &'static str, what: &str, len: usize, other: &str, expected: usize) -> Result<()> {
     if len == expected {
         return Ok(());
     }

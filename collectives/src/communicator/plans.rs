@@ -77,9 +77,15 @@ impl Shared {
         let call = key.op.name();
         self.check_ranks(key.op)?;
         let element = key.dtype.size() as u64;
-        let bytes = key.count.checked_mul(element).filter(|bytes| *bytes < 1 << 62);
+        let bytes = key
+            .count
+            .checked_mul(element)
+            .filter(|bytes| *bytes < 1 << 62);
         let bytes = bytes.ok_or_else(|| {
-            Error::invalid(call, format!("{} elements of {} are too many", key.count, key.dtype))
+            Error::invalid(
+                call,
+                format!("{} elements of {} are too many", key.count, key.dtype),
+            )
         })?;
         let selection = self.select(key.op, bytes, key.dtype, key.windows)?;
         let winner = selection.winner();
@@ -104,7 +110,11 @@ impl Shared {
         Ok(Planned {
             geometry,
             element,
-            dtype: if key.op == Op::Barrier { 0 } else { key.dtype.code() },
+            dtype: if key.op == Op::Barrier {
+                0
+            } else {
+                key.dtype.code()
+            },
             reduction: key.reduction.map_or(0, ReduceOp::code),
             divisor: match key.reduction {
                 Some(ReduceOp::Avg) if self.size() > 1 => self.size(),
@@ -141,7 +151,10 @@ impl Shared {
         if rank >= self.size() {
             return Err(Error::invalid(
                 op.name(),
-                format!("{what} is rank {rank}, the communicator has ranks 0 to {}", self.size() - 1),
+                format!(
+                    "{what} is rank {rank}, the communicator has ranks 0 to {}",
+                    self.size() - 1
+                ),
             ));
         }
         if !op.is_collective() && rank == self.rank {

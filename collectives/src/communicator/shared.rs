@@ -70,7 +70,10 @@ struct Told {
 }
 
 impl Shared {
-    #[allow(clippy::too_many_arguments, reason = "called once, by the code that forms communicators")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "called once, by the code that forms communicators"
+    )]
     pub(super) fn new(
         id: u64,
         name: String,
@@ -338,7 +341,11 @@ impl Shared {
             .collect();
         self.lane.fail(Error::Timeout(Arc::new(Timeout {
             after: gathered.after,
-            ranks: gathered.ranks.into_values().map(|told| told.status).collect(),
+            ranks: gathered
+                .ranks
+                .into_values()
+                .map(|told| told.status)
+                .collect(),
             silent,
         })));
     }
@@ -347,7 +354,9 @@ impl Shared {
     fn announce(&self, error: &Error) {
         let control = &self.world.control;
         let told = match error {
-            Error::Mismatch(mismatch) => control.mismatch(self.id, &wire::encode_mismatch(mismatch)),
+            Error::Mismatch(mismatch) => {
+                control.mismatch(self.id, &wire::encode_mismatch(mismatch))
+            }
             other => control.abort(self.id, -1, &other.to_string()),
         };
         if let Err(error) = told {

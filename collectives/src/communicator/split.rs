@@ -43,7 +43,10 @@ impl Communicator {
             }
         }
         chosen.sort_unstable();
-        let members = chosen.iter().map(|(_, rank)| shared.members[*rank]).collect();
+        let members = chosen
+            .iter()
+            .map(|(_, rank)| shared.members[*rank])
+            .collect();
         let shared = form::form(&shared.world, id, name.to_owned(), members)?;
         Ok(Some(Self::new(shared)))
     }
@@ -94,6 +97,8 @@ impl Shared {
         if !crate::fork::is(self.generation) {
             return Err(Error::ForkedProcess);
         }
-        self.lane.failure().map_or(Ok(()), |error| Err(error.clone()))
+        self.lane
+            .failure()
+            .map_or(Ok(()), |error| Err(error.clone()))
     }
 }

@@ -37,7 +37,11 @@ impl Shared {
     }
 
     /// Appends a request and returns at once.
-    pub(super) fn start(&self, request: &Request, keep: Option<Box<dyn Any + Send>>) -> Result<u64> {
+    pub(super) fn start(
+        &self,
+        request: &Request,
+        keep: Option<Box<dyn Any + Send>>,
+    ) -> Result<u64> {
         let (planned, windowed) = self.check(request)?;
         let mut state = self.lane.lock();
         let op = self.bind(&mut state, planned, windowed, request, keep);

@@ -122,15 +122,23 @@ impl Communicator {
         shared.usable()?;
         let bytes = (len * size_of::<T>()).max(1) as u64;
         let request = MemoryRequest::new(MemoryKind::Data, bytes);
-        let memory = self.device().alloc(&request.exportable().lazy().align(4096))?;
+        let memory = self
+            .device()
+            .alloc(&request.exportable().lazy().align(4096))?;
         let export = memory.export(ExportKind::Process).unwrap_or_default();
         let mut mine = bytes.to_le_bytes().to_vec();
         mine.extend(export);
         let all = shared.exchange(&mine)?;
-        if let Some(rank) = all.iter().position(|b| !b.starts_with(&bytes.to_le_bytes())) {
+        if let Some(rank) = all
+            .iter()
+            .position(|b| !b.starts_with(&bytes.to_le_bytes()))
+        {
             return Err(Error::invalid(
                 "alloc",
-                format!("rank {rank} asked for another length than rank {}", self.rank()),
+                format!(
+                    "rank {rank} asked for another length than rank {}",
+                    self.rank()
+                ),
             ));
         }
         let (bases, imports) = self.import_all(&memory, &all);

@@ -164,7 +164,10 @@ mod tests {
             theirs: call(2),
         };
         let back = decode_mismatch(&encode_mismatch(&mismatch));
-        assert_eq!(back.map(|m| (m.rank, m.peer, m.ours, m.theirs)), Some((1, 2, call(1), call(2))));
+        assert_eq!(
+            back.map(|m| (m.rank, m.peer, m.ours, m.theirs)),
+            Some((1, 2, call(1), call(2)))
+        );
         for (call, waits_for) in [(Some(call(3)), Some((5, 6))), (None, None)] {
             let telling = Telling {
                 after: Duration::from_millis(7),

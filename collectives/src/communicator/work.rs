@@ -48,7 +48,9 @@ impl Work {
 
 impl std::fmt::Debug for Work {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Work").field("number", &self.number).finish_non_exhaustive()
+        f.debug_struct("Work")
+            .field("number", &self.number)
+            .finish_non_exhaustive()
     }
 }
 

@@ -235,7 +235,9 @@ impl Lane {
     }
 
     fn suspicion(&self) -> MutexGuard<'_, Option<Suspicion>> {
-        self.suspicion.lock().unwrap_or_else(PoisonError::into_inner)
+        self.suspicion
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn report(&self, error: &Error) {
@@ -388,10 +390,13 @@ impl State {
     }
 
     pub(crate) fn queues(&mut self) -> impl Iterator<Item = &mut dyn Queue> {
-        let links = self.peers.iter_mut().filter_map(|peer| match &mut peer.way {
-            Way::Posted(posted) => Some(&mut posted.link as &mut dyn Queue),
-            Way::Own | Way::Mapped { .. } => None,
-        });
+        let links = self
+            .peers
+            .iter_mut()
+            .filter_map(|peer| match &mut peer.way {
+                Way::Posted(posted) => Some(&mut posted.link as &mut dyn Queue),
+                Way::Own | Way::Mapped { .. } => None,
+            });
         std::iter::once(&mut self.stream as &mut dyn Queue).chain(links)
     }
 
@@ -529,9 +534,11 @@ impl State {
         };
         match &self.peers[waits.peer as usize].way {
             Way::Posted(posted) => match &posted.ended {
-                Some(ended) if ended.at.elapsed() > GRACE => {
-                    Err(link_error(ended.error.clone(), waits.peer, self.flight.front()))
-                }
+                Some(ended) if ended.at.elapsed() > GRACE => Err(link_error(
+                    ended.error.clone(),
+                    waits.peer,
+                    self.flight.front(),
+                )),
                 _ => Ok(()),
             },
             _ => Ok(()),
@@ -615,7 +622,10 @@ fn is_quiet(queue: &dyn Queue) -> bool {
         .is_ok_and(|state| matches!(state.state, Idle | Failed))
 }
 
-#[allow(unsafe_code, reason = "commands hold plain addresses; this is where the lane answers for them")]
+#[allow(
+    unsafe_code,
+    reason = "commands hold plain addresses; this is where the lane answers for them"
+)]
 pub(super) fn new_batch() -> Batch {
     // SAFETY: a lane's batches are filled by `Lowering` alone. Its addresses are the lane's arena
     // and the arenas of its peers, all of which the lane keeps mapped until its queues are quiet,

@@ -61,6 +61,7 @@ pub(crate) struct Op {
     /// By rank; empty unless the plan is windowed.
     pub peers: Arc<[PeerBuffers]>,
     /// Buffers that must live until the op is complete.
+    #[expect(dead_code, reason = "held, and dropped with the op")]
     pub keep: Option<Box<dyn Any + Send>>,
     pub deadline: Duration,
     /// When its first step started.

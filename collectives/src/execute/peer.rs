@@ -19,11 +19,7 @@ pub(crate) enum Way {
     /// This rank itself: no channel.
     Own,
     /// The peer's arena is imported.
-    Mapped {
-        signal: u64,
-        slots: u64,
-        bell: u64,
-    },
+    Mapped { signal: u64, slots: u64, bell: u64 },
     /// A link writes it.
     Posted(Box<Posted>),
 }
@@ -165,7 +161,10 @@ impl Peer {
         };
         ring(own, rank, stream, &mut posted.batch);
         let mut offset = own.arena.slot(own.rank, slot);
-        let mut span = Source { from: u64::MAX, to: 0 };
+        let mut span = Source {
+            from: u64::MAX,
+            to: 0,
+        };
         let (last, before) = match runs.split_last() {
             Some((last, before)) => (*last, before),
             None => (Run::NONE, runs),

@@ -50,7 +50,9 @@ impl Resolved {
         let offset = if blocks.first == within.first {
             0
         } else {
-            op.planned.geometry.packed_offset(within, blocks.first, piece)
+            op.planned
+                .geometry
+                .packed_offset(within, blocks.first, piece)
         };
         Self::packed(address + offset * op.planned.element, blocks)
     }
@@ -81,7 +83,10 @@ impl Resolved {
         if self.packed {
             return self.base + before;
         }
-        let from = planned.geometry.piece(self.blocks.first + index, piece).start;
+        let from = planned
+            .geometry
+            .piece(self.blocks.first + index, piece)
+            .start;
         self.base.wrapping_add(from * planned.element)
     }
 }

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub(crate) use parker::Parker;
 pub(crate) use spin::Policy;
-pub(crate) use wait::Deadline;
 pub(crate) use thread::Service;
+pub(crate) use wait::Deadline;
 
 use crate::execute::Lane;
 

@@ -62,7 +62,10 @@ impl Armed {
                 .iter()
                 .map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)),
         );
-        #[allow(unsafe_code, reason = "descriptors cross the plugin boundary as numbers")]
+        #[allow(
+            unsafe_code,
+            reason = "descriptors cross the plugin boundary as numbers"
+        )]
         for (fd, events) in &self.fds {
             // SAFETY: the contract keeps the descriptor open until the queue is disarmed, which
             // happens after this sleep.
@@ -118,7 +121,10 @@ pub(super) fn until_ready(progress: &Progress, lane: &Arc<Lane>, number: u64, li
     lane.remove_sleeper(&parker);
 }
 
-#[allow(unsafe_code, reason = "futex words cross the plugin boundary as addresses")]
+#[allow(
+    unsafe_code,
+    reason = "futex words cross the plugin boundary as addresses"
+)]
 fn futex_wait(address: usize, value: u32, limit: Duration) {
     let limit = libc::timespec {
         tv_sec: limit.as_secs() as libc::time_t,

@@ -116,7 +116,9 @@ fn drain(lane: &Arc<Lane>) {
             }
         }
         if Instant::now() > end {
-            log::error!("a stream did not drain within 10 s of an abort; its buffers may still be written");
+            log::error!(
+                "a stream did not drain within 10 s of an abort; its buffers may still be written"
+            );
             return;
         }
         std::thread::sleep(Duration::from_micros(200));
