@@ -18,9 +18,10 @@
 //! A test starts only one kind of job, as often as it likes; what stands before the start runs in
 //! each rank's process too.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -115,7 +116,11 @@ impl Job {
         static JOBS: AtomicU32 = AtomicU32::new(0);
         let number = JOBS.fetch_add(1, Ordering::Relaxed);
         let name = format!("test-{}-{number}", std::process::id());
-        let ranks = self.ranks.iter().map(|rank| self.start_one(*rank, &name)).collect();
+        let ranks = self
+            .ranks
+            .iter()
+            .map(|rank| self.start_one(*rank, &name))
+            .collect();
         Running {
             test: self.test,
             ranks,
@@ -135,9 +140,13 @@ impl Job {
             .env_remove(SECRET)
             .env(PARENT, std::process::id().to_string())
             .env(LIMIT, self.limit.as_millis().to_string())
-            .envs(self.root.iter().flat_map(|(root, secret)| [(ROOT, root), (SECRET, secret)]))
+            .envs(
+                self.root
+                    .iter()
+                    .flat_map(|(root, secret)| [(ROOT, root), (SECRET, secret)]),
+            )
             .envs(self.environment.iter().map(|(n, v)| (n, v)))
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         let mut child = command.spawn().expect("a process for a rank");
         let output = child.stdout.take().expect("the output is piped");
@@ -208,6 +217,18 @@ impl Rank {
         Communicator::init(options).unwrap_or_else(|error| panic!("rank {}: {error}", self.rank))
     }
 
+    /// The lines that the test sends with [`Running::tell`], from now on. To be called once.
+    #[must_use]
+    pub fn told(&self) -> Receiver<String> {
+        let (tell, told) = channel();
+        std::thread::spawn(move || {
+            let lines = std::io::stdin().lines().map_while(Result::ok);
+            // Ends with the test's process, or when nobody listens.
+            lines.map(|line| tell.send(line)).take_while(Result::is_ok).count();
+        });
+        told
+    }
+
     /// Tells the test something, on one line.
     pub fn say(&self, text: &str) {
         // The harness leaves its own line unfinished while a test runs.
@@ -261,6 +282,15 @@ impl Running {
         self.find(rank).heard.wait_for(text, self.end)
     }
 
+    /// Sends a rank a line, for its [`Rank::told`].
+    pub fn tell(&mut self, rank: u32, text: &str) {
+        let process = self.ranks.iter_mut().find(|p| p.rank == rank);
+        if let Some(input) = process.and_then(|p| p.child.stdin.as_mut()) {
+            // If it has ended, `finish` says so.
+            let _ = writeln!(input, "{text}");
+        }
+    }
+
     /// Kills a rank, as an operator's `kill -9` would.
     pub fn kill(&mut self, rank: u32) {
         if let Some(process) = self.ranks.iter_mut().find(|p| p.rank == rank) {
@@ -273,7 +303,11 @@ impl Running {
     #[must_use]
     pub fn finish(mut self) -> Vec<Exit> {
         let end = self.end;
-        let exits = self.ranks.iter_mut().map(|process| process.finish(end)).collect();
+        let exits = self
+            .ranks
+            .iter_mut()
+            .map(|process| process.finish(end))
+            .collect();
         self.ranks.clear();
         exits
     }
@@ -292,7 +326,11 @@ impl Running {
                 "{test}: rank {} {}{}; it said {:?}",
                 exit.rank,
                 exit.status,
-                if exit.late { ", because its time was up" } else { "" },
+                if exit.late {
+                    ", because its time was up"
+                } else {
+                    ""
+                },
                 exit.lines
             );
         }
@@ -356,10 +394,16 @@ impl Exit {
     /// If it did not say that.
     #[must_use]
     pub fn answer(&self, key: &str) -> &str {
-        let mut found = self.lines.iter().filter_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
-        found
-            .next()
-            .unwrap_or_else(|| panic!("rank {} did not say `{key}`, but {:?}", self.rank, self.lines))
+        let mut found = self
+            .lines
+            .iter()
+            .filter_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
+        found.next().unwrap_or_else(|| {
+            panic!(
+                "rank {} did not say `{key}`, but {:?}",
+                self.rank, self.lines
+            )
+        })
     }
 }
 
@@ -373,13 +417,19 @@ struct Heard {
 impl Heard {
     fn add(&self, line: String) {
         if let Some(said) = line.strip_prefix(SAYS) {
-            self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(said.to_owned());
+            self.lines
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(said.to_owned());
             self.more.notify_all();
         }
     }
 
     fn said(&self) -> Vec<String> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.lines
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn wait_for(&self, text: &str, end: Instant) -> Option<String> {

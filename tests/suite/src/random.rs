@@ -12,8 +12,12 @@ use crate::{Collective, Rng, Try};
 pub fn random_collectives(world: Communicator, total: u64, seed: u64) {
     let (rank, size) = (world.rank(), world.size());
     let copy = world.duplicate().expect("duplicate");
-    let half = world.split(Some(u32::from(rank >= size / 2)), 0).expect("split");
-    let parity = world.split(Some(rank % 2), -i64::from(rank)).expect("split");
+    let half = world
+        .split(Some(u32::from(rank >= size / 2)), 0)
+        .expect("split");
+    let parity = world
+        .split(Some(rank % 2), -i64::from(rank))
+        .expect("split");
     let members = [Some(world), Some(copy), half, parity];
     std::thread::scope(|scope| {
         for (number, communicator) in (0..).zip(members.iter().flatten()) {

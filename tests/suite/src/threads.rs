@@ -36,5 +36,8 @@ pub fn threads<T: Send + 'static>(
             })
         })
         .collect();
-    ranks.into_iter().map(|rank| rank.join().expect("no panic")).collect()
+    ranks
+        .into_iter()
+        .map(|rank| rank.join().expect("no panic"))
+        .collect()
 }

@@ -119,7 +119,8 @@ impl Try {
             count, op, salt, ..
         } = *self;
         let reduces = Some(op);
-        let fill = |rank, n: usize, op| -> Vec<T> { (0..n).map(|i| input(rank, i, salt, op)).collect() };
+        let fill =
+            |rank, n: usize, op| -> Vec<T> { (0..n).map(|i| input(rank, i, salt, op)).collect() };
         let (got, expected): (Vec<T>, Vec<T>) = match self.collective {
             Collective::AllReduce => {
                 let mut data = fill(rank, count, reduces);

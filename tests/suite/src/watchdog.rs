@@ -16,7 +16,10 @@ pub fn watchdog(what: &str, limit: Duration) -> Watchdog {
     let what = what.to_owned();
     std::thread::spawn(move || {
         if ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
-            eprintln!("watchdog: {what} was not done within {limit:?}; ending process {}", std::process::id());
+            eprintln!(
+                "watchdog: {what} was not done within {limit:?}; ending process {}",
+                std::process::id()
+            );
             std::process::abort();
         }
     });

@@ -29,7 +29,10 @@ fn kills(test: &str, tcp: bool, total: u64) {
         for round in 0..per_job {
             for rank in &alive {
                 let ready = running.wait_for(*rank, &format!("round {round}"));
-                assert!(ready.is_some(), "seed {seed}: rank {rank} is not in round {round}");
+                assert!(
+                    ready.is_some(),
+                    "seed {seed}: rank {rank} is not in round {round}"
+                );
             }
             let victim = alive.remove(victim(&mut rng, &alive));
             std::thread::sleep(Duration::from_micros(rng.below(30_000)));
@@ -77,7 +80,9 @@ fn survive(rank: &Rank, tcp: bool) {
             Error::RankDied { rank: dead, .. } => assert_eq!(*dead as usize, position, "{error}"),
             other => panic!("rank {} in round {round}: not a death: {other}", rank.rank),
         }
-        let smaller = world.shrink().unwrap_or_else(|e| panic!("rank {}: {e}", rank.rank));
+        let smaller = world
+            .shrink()
+            .unwrap_or_else(|e| panic!("rank {}: {e}", rank.rank));
         drop(world);
         world = smaller;
         assert_eq!(world.size() as usize, alive.len());
@@ -105,7 +110,9 @@ fn until_error(world: &Communicator) -> (Error, Instant) {
 
 fn check(world: &Communicator, size: usize) {
     let mut data = vec![f64::from(world.rank()); size];
-    world.all_reduce_in_place(&mut data, ReduceOp::Sum).expect("the survivors' all_reduce");
+    world
+        .all_reduce_in_place(&mut data, ReduceOp::Sum)
+        .expect("the survivors' all_reduce");
     let expected = f64::from(world.size() * (world.size() - 1) / 2);
     assert!(data.iter().all(|x| *x == expected));
 }
@@ -123,7 +130,10 @@ fn sleeping_child() {
 
 /// Files of ours in the system's shared memory.
 fn shared_memory() -> usize {
-    let entries = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+    let entries = std::fs::read_dir("/dev/shm")
+        .into_iter()
+        .flatten()
+        .flatten();
     entries
         .filter(|e| e.file_name().to_string_lossy().contains("unisono"))
         .count()

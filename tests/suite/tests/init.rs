@@ -11,7 +11,9 @@ fn ranks_as_processes_meet() {
     let ranks = Job::new("ranks_as_processes_meet", 3).start(|rank| {
         let world = rank.init(|_| {});
         let mut data = [world.rank() as u64 + 1; 5];
-        world.all_reduce_in_place(&mut data, ReduceOp::Sum).expect("all_reduce");
+        world
+            .all_reduce_in_place(&mut data, ReduceOp::Sum)
+            .expect("all_reduce");
         rank.say(&format!("sum {data:?}"));
         world.finalize().expect("finalize");
     });

@@ -60,13 +60,23 @@ fn disagree(ranks: u32, tcp: bool, rest: Call, odd: Call, names: [&'static str; 
     };
     threads(ranks, adjust, move |world| {
         let since = Instant::now();
-        let call = if world.rank() + 1 == world.size() { odd } else { rest };
+        let call = if world.rank() + 1 == world.size() {
+            odd
+        } else {
+            rest
+        };
         // A rank whose own part was done before the others noticed hears of it later.
         let error = call(&world).and_then(|()| world.barrier()).unwrap_err();
         assert!(since.elapsed() < Duration::from_secs(4), "{error}");
-        if std::env::var_os("LINGER").is_some() { std::thread::sleep(Duration::from_secs(1)); }
+        if std::env::var_os("LINGER").is_some() {
+            std::thread::sleep(Duration::from_secs(1));
+        }
         let Error::Mismatch(mismatch) = &error else {
-            panic!("rank {} of {}: not a mismatch: {error}", world.rank(), world.size());
+            panic!(
+                "rank {} of {}: not a mismatch: {error}",
+                world.rank(),
+                world.size()
+            );
         };
         let text = mismatch.to_string();
         for name in names {
@@ -78,14 +88,50 @@ fn disagree(ranks: u32, tcp: bool, rest: Call, odd: Call, names: [&'static str; 
 
 fn all_kinds(ranks: u32, tcp: bool) {
     let sum = "all_reduce(count 100, f32, sum)";
-    disagree(ranks, tcp, all_reduce_f32, all_reduce_f64, [sum, "all_reduce(count 100, f64, sum)"]);
-    disagree(ranks, tcp, all_reduce_f32, all_reduce_max, [sum, "all_reduce(count 100, f32, max)"]);
-    disagree(ranks, tcp, all_reduce_f32, all_reduce_more, [sum, "all_reduce(count 101, f32, sum)"]);
-    disagree(ranks, tcp, all_reduce_f32, all_reduce_large, [sum, "all_reduce(count 1048576, f32, sum)"]);
+    disagree(
+        ranks,
+        tcp,
+        all_reduce_f32,
+        all_reduce_f64,
+        [sum, "all_reduce(count 100, f64, sum)"],
+    );
+    disagree(
+        ranks,
+        tcp,
+        all_reduce_f32,
+        all_reduce_max,
+        [sum, "all_reduce(count 100, f32, max)"],
+    );
+    disagree(
+        ranks,
+        tcp,
+        all_reduce_f32,
+        all_reduce_more,
+        [sum, "all_reduce(count 101, f32, sum)"],
+    );
+    disagree(
+        ranks,
+        tcp,
+        all_reduce_f32,
+        all_reduce_large,
+        [sum, "all_reduce(count 1048576, f32, sum)"],
+    );
     disagree(ranks, tcp, all_reduce_f32, barrier, [sum, "barrier()"]);
     disagree(ranks, tcp, broadcast_0, broadcast_1, ["root 0", "root 1"]);
-    disagree(ranks, tcp, all_reduce_f32, broadcast_1, [sum, "broadcast(count 100, f32, root 1)"]);
-    disagree(ranks, tcp, order_a, order_b, [sum, "broadcast(count 100, f32, root 0)"]);
+    disagree(
+        ranks,
+        tcp,
+        all_reduce_f32,
+        broadcast_1,
+        [sum, "broadcast(count 100, f32, root 1)"],
+    );
+    disagree(
+        ranks,
+        tcp,
+        order_a,
+        order_b,
+        [sum, "broadcast(count 100, f32, root 0)"],
+    );
 }
 
 #[test]
@@ -122,7 +168,10 @@ fn a_rank_that_does_not_come_is_named() {
         }
         let text = world.async_error().expect("an error").to_string();
         assert!(text.contains("missing ranks: 1"), "{text}");
-        assert!(text.contains("rank 0 is in all_reduce(count 100, f32, sum)"), "{text}");
+        assert!(
+            text.contains("rank 0 is in all_reduce(count 100, f32, sum)"),
+            "{text}"
+        );
         assert!(text.contains("rank 2 is in all_reduce"), "{text}");
         assert!(text.contains("waiting for rank"), "{text}");
     });
@@ -130,21 +179,28 @@ fn a_rank_that_does_not_come_is_named() {
 
 #[test]
 fn an_abort_reaches_every_rank_from_any_thread() {
-    threads(3, |_| {}, |world| {
-        let handle = world.abort_handle();
-        let aborter = (world.rank() == 2).then(|| {
-            std::thread::spawn(move || {
-                std::thread::sleep(Duration::from_millis(100));
-                handle.abort("the operator said so");
-            })
-        });
-        let error = if world.rank() == 2 {
-            aborter.map(std::thread::JoinHandle::join);
-            world.barrier().unwrap_err()
-        } else {
-            world.barrier().unwrap_err()
-        };
-        let text = error.to_string();
-        assert!(text.contains("by rank 2") && text.contains("the operator said so"), "{text}");
-    });
+    threads(
+        3,
+        |_| {},
+        |world| {
+            let handle = world.abort_handle();
+            let aborter = (world.rank() == 2).then(|| {
+                std::thread::spawn(move || {
+                    std::thread::sleep(Duration::from_millis(100));
+                    handle.abort("the operator said so");
+                })
+            });
+            let error = if world.rank() == 2 {
+                aborter.map(std::thread::JoinHandle::join);
+                world.barrier().unwrap_err()
+            } else {
+                world.barrier().unwrap_err()
+            };
+            let text = error.to_string();
+            assert!(
+                text.contains("by rank 2") && text.contains("the operator said so"),
+                "{text}"
+            );
+        },
+    );
 }

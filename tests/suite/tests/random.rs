@@ -21,7 +21,9 @@ fn eight_ranks_as_threads() {
 
 #[test]
 fn four_ranks_as_threads_over_tcp() {
-    as_threads("tcp", 4, |options| options.without_links = vec!["shm".to_owned()]);
+    as_threads("tcp", 4, |options| {
+        options.without_links = vec!["shm".to_owned()]
+    });
 }
 
 #[test]

@@ -44,10 +44,14 @@ fn without_shm(options: &mut InitOptions) {
 #[test]
 fn everything_over_shared_memory() {
     for ranks in [1, 2, 3, 4, 5, 8] {
-        threads(ranks, |_| {}, |world| {
-            everything(&world, &[0, 1, 7, 1000]);
-            world.finalize().expect("finalize");
-        });
+        threads(
+            ranks,
+            |_| {},
+            |world| {
+                everything(&world, &[0, 1, 7, 1000]);
+                world.finalize().expect("finalize");
+            },
+        );
     }
 }
 
@@ -120,7 +124,11 @@ fn messages_between_two() {
                     world.recv(&mut theirs, before).expect("recv");
                     world.send(&mine, next).expect("send");
                 }
-                assert!((0..).zip(&theirs).all(|(i, x)| *x == i * 3 + u64::from(before)));
+                assert!(
+                    (0..)
+                        .zip(&theirs)
+                        .all(|(i, x)| *x == i * 3 + u64::from(before))
+                );
             }
         });
     }
