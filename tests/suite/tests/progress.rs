@@ -1,0 +1,206 @@
+//! Progress is process-wide, and starting a call is not doing it.
+
+use std::time::{Duration, Instant};
+
+use unisono::{Buffer, Communicator, InitOptions, Pending, ReduceOp};
+use unisono_tests::{Count, Job, Rng, quantiles, soaking, threads, watchdog};
+
+const LIMIT: Duration = Duration::from_secs(240);
+const STARTS: Count = Count::new(30, 500);
+const COMPUTES: Count = Count::new(1, 3);
+const COMMUNICATORS: Count = Count::new(8, 32);
+
+fn without_shm(options: &mut InitOptions) {
+    options.without_links = vec!["shm".to_owned()];
+}
+
+fn either(tcp: bool) -> impl Fn(&mut InitOptions) + Send + Sync + 'static {
+    move |options| {
+        if tcp {
+            without_shm(options);
+        }
+    }
+}
+
+/// Rank 0 starts 64 MiB, and 8 B behind it, while no peer is there; the peer comes later.
+fn starts(tcp: bool, count: u64) -> [Duration; 3] {
+    let ranks = threads(2, either(tcp), move |world| {
+        let gate = world.duplicate().expect("duplicate");
+        let mut large: Buffer<f32> = world.buffer(16 << 20).expect("64 MiB");
+        let mut small: Buffer<f32> = world.buffer(2).expect("8 B");
+        let mut times = Vec::new();
+        for _ in 0..count {
+            large.fill(1.0);
+            small.fill(2.0);
+            // Nobody is still in the call before: what is timed is this one.
+            gate.barrier().expect("barrier");
+            if world.rank() == 1 {
+                gate.barrier().expect("barrier");
+            }
+            let since = Instant::now();
+            let pending = world.start_all_reduce(large, ReduceOp::Sum).expect("start");
+            times.push(since.elapsed());
+            if world.rank() == 0 {
+                // The thread has taken it up and stands at the first wait.
+                std::thread::sleep(Duration::from_millis(3));
+            }
+            let since = Instant::now();
+            let second = world.start_all_reduce(small, ReduceOp::Sum).expect("start");
+            times.push(since.elapsed());
+            if world.rank() == 0 {
+                assert!(!pending.is_done().expect("no error"), "no peer is there");
+                gate.barrier().expect("barrier");
+            }
+            large = pending.wait().expect("done");
+            small = second.wait().expect("done");
+            assert!(large.iter().all(|x| *x == 2.0) && small.iter().all(|x| *x == 4.0));
+        }
+        world.finalize().expect("finalize");
+        times
+    });
+    let mut times = ranks[0].clone();
+    quantiles(&mut times)
+}
+
+/// The other tests of a test command share the machine: there the median counts, and the 99th
+/// percentile in a soak.
+#[test]
+fn starting_returns_at_once_with_no_peer_there() {
+    let _limit = watchdog("starting_returns_at_once_with_no_peer_there", LIMIT);
+    for tcp in [false, true] {
+        let [median, p99, most] = starts(tcp, STARTS.get());
+        let over = if tcp { "tcp" } else { "shared memory" };
+        println!(
+            "soak: {STARTS} times 64 MiB and 8 B started over {over} with no peer there: \
+             median {median:?}, p99 {p99:?}, longest {most:?}"
+        );
+        let judged = if soaking() { p99 } else { median };
+        assert!(judged < Duration::from_micros(100), "median {median:?}, p99 {p99:?}");
+    }
+}
+
+/// Seconds that an all_reduce of 16 MiB takes rank 1, while rank 0 does `meanwhile` once it has
+/// started its own.
+fn finishes(world: &Communicator, meanwhile: impl Fn()) -> Duration {
+    let mut data: Buffer<f32> = world.buffer(4 << 20).expect("memory");
+    data.fill(1.0);
+    world.barrier().expect("barrier");
+    let since = Instant::now();
+    let pending = world.start_all_reduce(data, ReduceOp::Sum).expect("start");
+    if world.rank() == 0 {
+        meanwhile();
+    }
+    let data = pending.wait().expect("done");
+    let elapsed = since.elapsed();
+    assert!(data.iter().all(|x| *x == world.size() as f32));
+    elapsed
+}
+
+/// Computes for `time`. A machine with a core to spare shows whether the call goes on beside it;
+/// one without would show how its cores are shared out, so there the program waits for a disk.
+fn compute(time: Duration, ranks: usize) {
+    let since = Instant::now();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if cores <= ranks {
+        std::thread::sleep(time);
+    }
+    let mut x = 1.0_f64;
+    while since.elapsed() < time {
+        for _ in 0..1000 {
+            x = std::hint::black_box(x * 1.000_001);
+        }
+    }
+}
+
+#[test]
+fn peers_do_not_wait_for_a_rank_that_computes() {
+    let _limit = watchdog("peers_do_not_wait_for_a_rank_that_computes", LIMIT);
+    const RANKS: u32 = 2;
+    let time = Duration::from_millis(if soaking() { 2000 } else { 500 });
+    let ranks = Job::new("peers_do_not_wait_for_a_rank_that_computes", RANKS).start(move |rank| {
+        let world = rank.init(without_shm);
+        for _ in 0..3 {
+            finishes(&world, || {});
+        }
+        let best = |meanwhile: &dyn Fn(), tries| (0..tries).map(|_| finishes(&world, meanwhile)).min();
+        let undisturbed = best(&|| {}, 5).expect("five times");
+        let disturbed = best(&|| compute(time, RANKS as usize), 2 + COMPUTES.get()).expect("some");
+        rank.say(&format!("undisturbed {}", undisturbed.as_micros()));
+        rank.say(&format!("disturbed {}", disturbed.as_micros()));
+        world.finalize().expect("finalize");
+    });
+    let ranks = ranks.succeed();
+    let micros = |key| ranks[1].answer(key).parse::<f64>().expect("a number");
+    let (undisturbed, disturbed) = (micros("undisturbed"), micros("disturbed"));
+    println!(
+        "soak: 16 MiB all_reduce over tcp takes the peer {:.1} ms, and {:.1} ms while rank 0 computes {time:?}",
+        undisturbed / 1e3,
+        disturbed / 1e3
+    );
+    assert!(disturbed <= 1.2 * undisturbed + 5e3, "{disturbed} µs against {undisturbed} µs");
+}
+
+fn wait_in(world: &Communicator, value: f32) {
+    let mut data = vec![value; 100_000];
+    world.all_reduce_in_place(&mut data, ReduceOp::Sum).expect("all_reduce");
+    assert!(data.iter().all(|x| *x == value * world.size() as f32));
+}
+
+fn start_in(world: &Communicator, value: f32) -> Pending<Buffer<f32>> {
+    let mut data = world.buffer(100_000).expect("memory");
+    data.fill(value);
+    world.start_all_reduce(data, ReduceOp::Sum).expect("start")
+}
+
+#[test]
+fn a_started_call_goes_on_below_a_blocking_one() {
+    let _limit = watchdog("a_started_call_goes_on_below_a_blocking_one", LIMIT);
+    for tcp in [false, true] {
+        threads(3, either(tcp), |world| {
+            let other = world.duplicate().expect("duplicate");
+            for _ in 0..20 {
+                // On one communicator, and on two.
+                for (a, b) in [(&world, &world), (&world, &other), (&other, &world)] {
+                    if world.rank() == 0 {
+                        let pending = start_in(a, 1.0);
+                        wait_in(b, 2.0);
+                        let data = pending.wait().expect("done");
+                        assert!(data.iter().all(|x| *x == 3.0));
+                    } else {
+                        wait_in(a, 1.0);
+                        wait_in(b, 2.0);
+                    }
+                }
+            }
+            world.finalize().expect("finalize");
+        });
+    }
+}
+
+#[test]
+fn many_communicators_started_in_random_order_do_not_hang() {
+    let _limit = watchdog("many_communicators_started_in_random_order_do_not_hang", LIMIT);
+    let seed = Rng::seed();
+    let count = COMMUNICATORS.get();
+    for tcp in [false, true] {
+        threads(3, either(tcp), move |world| {
+            let all: Vec<_> = (0..count).map(|_| world.duplicate().expect("duplicate")).collect();
+            // Each rank draws an order of its own.
+            let mut rng = Rng::new(seed ^ u64::from(world.rank()) << 32);
+            for round in 0..4 {
+                let mut order: Vec<usize> = (0..all.len()).collect();
+                for at in (1..order.len()).rev() {
+                    order.swap(at, rng.below(at as u64 + 1) as usize);
+                }
+                let value = |at: usize| (at + round) as f32;
+                let pending: Vec<_> = order.iter().map(|at| (*at, start_in(&all[*at], value(*at)))).collect();
+                for (at, pending) in pending {
+                    let data = pending.wait().unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+                    assert!(data.iter().all(|x| *x == 3.0 * value(at)), "seed {seed}: communicator {at}");
+                }
+            }
+            world.finalize().expect("finalize");
+        });
+    }
+    println!("soak: {COMMUNICATORS} communicators of one device started in random order, seed {seed}: no hang, right results");
+}
