@@ -27,6 +27,8 @@ pub use window::{Registration, Window};
 pub(crate) use wire::{Reader, put_bytes};
 pub use work::{Pending, Work};
 
+use unisono_bootstrap::{InterfaceFilter, RootSpec, UniqueId};
+
 use crate::error::Result;
 use crate::options::InitOptions;
 use crate::world::World;
@@ -60,6 +62,32 @@ impl Communicator {
         let shared = form::form(&world, WORLD, "world".to_owned(), (0..size).collect())?;
         form::log_formed(&shared, since);
         Ok(Self::new(shared))
+    }
+
+    /// Forms a job of `size` ranks that are threads of this process, and gives their communicators
+    /// by rank; hand each to a thread of its own. `options` is asked for the options of each rank;
+    /// where the ranks meet is set here. Blocks, at most until `timeouts.init`.
+    ///
+    /// # Errors
+    /// The error of the lowest rank that has one, as [`Communicator::init`].
+    pub fn init_all(size: u32, options: impl Fn(u32) -> InitOptions + Sync) -> Result<Vec<Self>> {
+        let id = UniqueId::create(&InterfaceFilter::loopback(), 0)?;
+        std::thread::scope(|scope| {
+            let join = |rank| {
+                let mut options = options(rank);
+                (options.rank, options.size) = (rank, size);
+                options.root = RootSpec::UniqueId(id.clone());
+                Self::init(options)
+            };
+            let ranks: Vec<_> = (0..size)
+                .map(|rank| scope.spawn(move || join(rank)))
+                .collect();
+            let joined: Vec<_> = ranks.into_iter().map(|rank| rank.join()).collect();
+            joined
+                .into_iter()
+                .map(|rank| rank.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        })
     }
 
     fn new(shared: Arc<Shared>) -> Self {

@@ -179,6 +179,12 @@ impl Explanation {
         self.0.winner().algorithm
     }
 
+    /// Whether it goes over windows, else it is staged.
+    #[must_use]
+    pub fn is_windowed(&self) -> bool {
+        self.0.winner().windowed
+    }
+
     /// Everything that was considered.
     #[must_use]
     pub fn selection(&self) -> &Selection {
@@ -200,5 +206,14 @@ impl Communicator {
     pub fn explain(&self, op: Op, bytes: u64, dtype: DataType) -> Result<Explanation> {
         self.shared.check_ranks(op)?;
         self.shared.select(op, bytes, dtype, false).map(Explanation)
+    }
+
+    /// [`Communicator::explain`] for buffers that lie in windows.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn explain_windows(&self, op: Op, bytes: u64, dtype: DataType) -> Result<Explanation> {
+        self.shared.check_ranks(op)?;
+        self.shared.select(op, bytes, dtype, true).map(Explanation)
     }
 }
