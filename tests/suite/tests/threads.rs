@@ -133,3 +133,18 @@ fn messages_between_two() {
         });
     }
 }
+
+#[test]
+fn everything_over_shared_memory_and_tcp_at_once() {
+    // Ranks 0, 2, 4 say that they are on one node, ranks 1, 3 on another: mapped links within,
+    // posted links between.
+    let nodes = |options: &mut InitOptions| {
+        let node = unisono::bootstrap::NodeId([1 + options.rank as u8 % 2; 16]);
+        options.node_id = Some(node);
+    };
+    threads(5, nodes, |world| {
+        everything(&world, &[0, 1, 1000]);
+        large(&world);
+        world.finalize().expect("finalize");
+    });
+}
