@@ -80,7 +80,8 @@ impl std::error::Error for Error {}
 
 /// The text in a fixed array, up to its NUL; what is not UTF-8 is replaced.
 pub(crate) fn text(chars: &[std::ffi::c_char]) -> String {
-    let bytes: Vec<u8> = chars.iter().map(|&c| c.cast_unsigned()).collect();
+    // A C char is signed on some platforms and unsigned on others; its byte is the same.
+    let bytes: Vec<u8> = chars.iter().flat_map(|c| c.to_ne_bytes()).collect();
     match CStr::from_bytes_until_nul(&bytes) {
         Ok(text) => text.to_string_lossy().into_owned(),
         Err(_) => String::from_utf8_lossy(&bytes).into_owned(),
