@@ -32,8 +32,8 @@ pub(crate) struct World {
     pub graph: LinkGraph,
     pub plugins: Vec<Loaded>,
     pub device: Device,
-    /// What peers ring when they signal this process.
-    pub bell: Memory,
+    /// What peers ring when they signal this process, if the device has such a thing.
+    pub bell: Option<Memory>,
     pub options: InitOptions,
     communicators: Mutex<Known>,
     /// Communicators that the program holds; the world is left with the last one.
@@ -88,7 +88,10 @@ impl World {
             .map(|entry| split_payload(&entry.payload).map(|(report, _)| report))
             .collect::<Result<Vec<_>>>()?;
         let graph = unisono_graph::merge(&reports).map_err(|e| Error::Graph(e.to_string()))?;
-        let bell = device.alloc(&MemoryRequest::new(MemoryKind::Bell, 64).exportable())?;
+        let bell = match device.alloc(&MemoryRequest::new(MemoryKind::Bell, 64).exportable()) {
+            Err(error) if error.status == unisono_hal::Status::Unsupported => None,
+            bell => Some(bell?),
+        };
         let world = Arc::new(Self {
             rank: options.rank,
             control: joined.control,
@@ -111,6 +114,16 @@ impl World {
             )));
         }
         Ok(world)
+    }
+
+    /// A request for memory that peers map, where the device has such memory; elsewhere they reach
+    /// it by posted links alone.
+    pub(crate) fn shared(&self, request: MemoryRequest) -> MemoryRequest {
+        if self.device.info().reaches(unisono_abi::reach::PROCESS) {
+            request.exportable()
+        } else {
+            request
+        }
     }
 
     /// Where rank `rank`'s instance of `plugin` listens, if it does.

@@ -144,10 +144,8 @@ impl<'a> Forming<'a> {
     fn connect(&self) -> Result<Connected> {
         let device = &self.world.device;
         let request = |kind, bytes| {
-            MemoryRequest::new(kind, bytes)
-                .exportable()
-                .lazy()
-                .align(4096)
+            let request = MemoryRequest::new(kind, bytes).lazy().align(4096);
+            self.world.shared(request)
         };
         let signal = device.alloc(&request(MemoryKind::Signal, self.arena.signal_bytes()))?;
         let slots = device.alloc(&request(MemoryKind::Data, self.arena.slots_bytes()))?;
@@ -192,9 +190,10 @@ impl<'a> Forming<'a> {
         let speed = self.speed();
         mine.extend_from_slice(&speed.reduce.to_le_bytes());
         mine.extend_from_slice(&speed.cores.to_le_bytes());
-        for memory in [signal, slots, &self.world.bell] {
+        for memory in [Some(signal), Some(slots), self.world.bell.as_ref()] {
             // Memory that cannot be exported is reached by posted links alone.
-            let export = memory.export(ExportKind::Process).unwrap_or_default();
+            let export = memory.and_then(|m| m.export(ExportKind::Process).ok());
+            let export = export.unwrap_or_default();
             put_bytes(&mut mine, &export);
         }
         let all = self.round(0, &mine)?;
@@ -254,7 +253,10 @@ impl<'a> Forming<'a> {
                     };
                     let mapped = import(&offer.signal).and_then(|signal| {
                         let slots = import(&offer.slots_memory)?;
-                        let bell = import(&offer.bell)?;
+                        let bell = match offer.bell.as_slice() {
+                            [] => 0, // a peer whose streams no one needs to wake
+                            bell => import(bell)?,
+                        };
                         Ok(Way::Mapped {
                             signal,
                             slots,

@@ -122,9 +122,8 @@ impl Communicator {
         shared.usable()?;
         let bytes = (len * size_of::<T>()).max(1) as u64;
         let request = MemoryRequest::new(MemoryKind::Data, bytes);
-        let memory = self
-            .device()
-            .alloc(&request.exportable().lazy().align(4096))?;
+        let request = shared.world.shared(request.lazy().align(4096));
+        let memory = self.device().alloc(&request)?;
         let export = memory.export(ExportKind::Process).unwrap_or_default();
         let mut mine = bytes.to_le_bytes().to_vec();
         mine.extend(export);
