@@ -14,6 +14,7 @@ mod error;
 mod execute;
 mod fork;
 mod options;
+mod overlays;
 mod progress;
 mod runtime;
 mod signature;

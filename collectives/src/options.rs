@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use unisono_bootstrap::{Heartbeat, InterfaceFilter, NodeId, RootSpec, SecretSource};
+use unisono_graph::Overlay;
 use unisono_hal::{Loader, Plugin};
 use unisono_plan::select::Overrides;
 
@@ -158,6 +159,9 @@ pub struct InitOptions {
     pub device: Option<(String, u32)>,
     /// Kinds of links that must not be used, such as "shm".
     pub without_links: Vec<String>,
+    /// Changes to the link graph, in order; the same on all ranks. What they say about nodes and
+    /// ranks that are not in this job is passed over.
+    pub overlays: Vec<Overlay>,
     /// Deadlines.
     pub timeouts: Timeouts,
     /// Memory.
@@ -188,6 +192,7 @@ impl InitOptions {
             plugins: Vec::new(),
             device: None,
             without_links: Vec::new(),
+            overlays: Vec::new(),
             timeouts: Timeouts::default(),
             memory: MemoryOptions::default(),
             rules: Rules::default(),

@@ -87,7 +87,9 @@ impl World {
             .iter()
             .map(|entry| split_payload(&entry.payload).map(|(report, _)| report))
             .collect::<Result<Vec<_>>>()?;
-        let graph = unisono_graph::merge(&reports).map_err(|e| Error::Graph(e.to_string()))?;
+        let graph = unisono_graph::merge(&reports)
+            .and_then(|graph| crate::overlays::apply(&graph, &options.overlays))
+            .map_err(|e| Error::Graph(e.to_string()))?;
         let bell = match device.alloc(&MemoryRequest::new(MemoryKind::Bell, 64).exportable()) {
             Err(error) if error.status == unisono_hal::Status::Unsupported => None,
             bell => Some(bell?),
