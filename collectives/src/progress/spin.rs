@@ -37,6 +37,8 @@ pub(crate) struct Spin {
     policy: Policy,
     idle: u32,
     since: Option<Instant>,
+    /// Nothing has moved since the last sleep.
+    slept: bool,
 }
 
 impl Spin {
@@ -45,6 +47,7 @@ impl Spin {
             policy,
             idle: 0,
             since: None,
+            slept: false,
         }
     }
 
@@ -53,11 +56,15 @@ impl Spin {
         if moved {
             self.idle = 0;
             self.since = None;
+            self.slept = false;
             return Next::Spin;
         }
         self.idle = self.idle.saturating_add(1);
         if self.idle <= self.policy.spins {
             return Next::Spin;
+        }
+        if self.slept {
+            return Next::Sleep;
         }
         let since = *self.since.get_or_insert_with(Instant::now);
         let yielded = self.idle - self.policy.spins;
@@ -68,10 +75,11 @@ impl Spin {
         }
     }
 
-    /// After a sleep: look around a little before the next one.
+    /// After a sleep: look around a little before the next one, and sleep on if nothing moves.
+    /// Sleeps end every few milliseconds, so to yield for long each time would add up.
     pub(crate) fn woke(&mut self) {
         self.idle = self.policy.spins.saturating_sub(64);
-        self.since = None;
+        self.slept = true;
     }
 }
 
@@ -90,7 +98,12 @@ mod tests {
         let all: Vec<_> = (0..6).map(|_| spin.next(false)).collect();
         use Next::{Sleep, Spin as S, Yield};
         assert_eq!(all, [S, S, S, Yield, Yield, Sleep]);
+        spin.woke();
+        let all: Vec<_> = (0..4).map(|_| spin.next(false)).collect();
+        assert_eq!(all, [S, S, S, Sleep], "a sleeper that was woken for nothing sleeps on");
         assert_eq!(spin.next(true), S, "progress starts the wait anew");
+        let all: Vec<_> = (0..4).map(|_| spin.next(false)).collect();
+        assert_eq!(all, [S, S, S, Yield]);
     }
 
     #[test]
