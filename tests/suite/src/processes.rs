@@ -224,7 +224,10 @@ impl Rank {
         std::thread::spawn(move || {
             let lines = std::io::stdin().lines().map_while(Result::ok);
             // Ends with the test's process, or when nobody listens.
-            lines.map(|line| tell.send(line)).take_while(Result::is_ok).count();
+            lines
+                .map(|line| tell.send(line))
+                .take_while(Result::is_ok)
+                .count();
         });
         told
     }

@@ -7,7 +7,7 @@ use unisono_tests::{Count, Job, Rng, quantiles, soaking, threads, watchdog};
 
 const LIMIT: Duration = Duration::from_secs(240);
 const STARTS: Count = Count::new(30, 500);
-const COMPUTES: Count = Count::new(1, 3);
+const COMPUTES: Count = Count::new(6, 20);
 const COMMUNICATORS: Count = Count::new(8, 32);
 
 fn without_shm(options: &mut InitOptions) {
@@ -36,6 +36,9 @@ fn starts(tcp: bool, count: u64) -> [Duration; 3] {
             gate.barrier().expect("barrier");
             if world.rank() == 1 {
                 gate.barrier().expect("barrier");
+            } else {
+                // The peer sleeps now: it takes no core from the start.
+                std::thread::sleep(Duration::from_millis(3));
             }
             let since = Instant::now();
             let pending = world.start_all_reduce(large, ReduceOp::Sum).expect("start");
@@ -75,7 +78,10 @@ fn starting_returns_at_once_with_no_peer_there() {
              median {median:?}, p99 {p99:?}, longest {most:?}"
         );
         let judged = if soaking() { p99 } else { median };
-        assert!(judged < Duration::from_micros(100), "median {median:?}, p99 {p99:?}");
+        assert!(
+            judged < Duration::from_micros(100),
+            "median {median:?}, p99 {p99:?}"
+        );
     }
 }
 
@@ -122,9 +128,14 @@ fn peers_do_not_wait_for_a_rank_that_computes() {
         for _ in 0..3 {
             finishes(&world, || {});
         }
-        let best = |meanwhile: &dyn Fn(), tries| (0..tries).map(|_| finishes(&world, meanwhile)).min();
-        let undisturbed = best(&|| {}, 5).expect("five times");
-        let disturbed = best(&|| compute(time, RANKS as usize), 2 + COMPUTES.get()).expect("some");
+        // In turn, so that what else the machine does meets both alike; the best counts.
+        let (mut undisturbed, mut disturbed) = (Duration::MAX, Duration::MAX);
+        for _ in 0..COMPUTES.get() {
+            for _ in 0..3 {
+                undisturbed = undisturbed.min(finishes(&world, || {}));
+            }
+            disturbed = disturbed.min(finishes(&world, || compute(time, RANKS as usize)));
+        }
         rank.say(&format!("undisturbed {}", undisturbed.as_micros()));
         rank.say(&format!("disturbed {}", disturbed.as_micros()));
         world.finalize().expect("finalize");
@@ -137,12 +148,17 @@ fn peers_do_not_wait_for_a_rank_that_computes() {
         undisturbed / 1e3,
         disturbed / 1e3
     );
-    assert!(disturbed <= 1.2 * undisturbed + 5e3, "{disturbed} µs against {undisturbed} µs");
+    assert!(
+        disturbed <= 1.2 * undisturbed + 5e3,
+        "{disturbed} µs against {undisturbed} µs"
+    );
 }
 
 fn wait_in(world: &Communicator, value: f32) {
     let mut data = vec![value; 100_000];
-    world.all_reduce_in_place(&mut data, ReduceOp::Sum).expect("all_reduce");
+    world
+        .all_reduce_in_place(&mut data, ReduceOp::Sum)
+        .expect("all_reduce");
     assert!(data.iter().all(|x| *x == value * world.size() as f32));
 }
 
@@ -179,12 +195,17 @@ fn a_started_call_goes_on_below_a_blocking_one() {
 
 #[test]
 fn many_communicators_started_in_random_order_do_not_hang() {
-    let _limit = watchdog("many_communicators_started_in_random_order_do_not_hang", LIMIT);
+    let _limit = watchdog(
+        "many_communicators_started_in_random_order_do_not_hang",
+        LIMIT,
+    );
     let seed = Rng::seed();
     let count = COMMUNICATORS.get();
     for tcp in [false, true] {
         threads(3, either(tcp), move |world| {
-            let all: Vec<_> = (0..count).map(|_| world.duplicate().expect("duplicate")).collect();
+            let all: Vec<_> = (0..count)
+                .map(|_| world.duplicate().expect("duplicate"))
+                .collect();
             // Each rank draws an order of its own.
             let mut rng = Rng::new(seed ^ u64::from(world.rank()) << 32);
             for round in 0..4 {
@@ -193,14 +214,24 @@ fn many_communicators_started_in_random_order_do_not_hang() {
                     order.swap(at, rng.below(at as u64 + 1) as usize);
                 }
                 let value = |at: usize| (at + round) as f32;
-                let pending: Vec<_> = order.iter().map(|at| (*at, start_in(&all[*at], value(*at)))).collect();
+                let pending: Vec<_> = order
+                    .iter()
+                    .map(|at| (*at, start_in(&all[*at], value(*at))))
+                    .collect();
                 for (at, pending) in pending {
-                    let data = pending.wait().unwrap_or_else(|e| panic!("seed {seed}: {e}"));
-                    assert!(data.iter().all(|x| *x == 3.0 * value(at)), "seed {seed}: communicator {at}");
+                    let data = pending
+                        .wait()
+                        .unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+                    assert!(
+                        data.iter().all(|x| *x == 3.0 * value(at)),
+                        "seed {seed}: communicator {at}"
+                    );
                 }
             }
             world.finalize().expect("finalize");
         });
     }
-    println!("soak: {COMMUNICATORS} communicators of one device started in random order, seed {seed}: no hang, right results");
+    println!(
+        "soak: {COMMUNICATORS} communicators of one device started in random order, seed {seed}: no hang, right results"
+    );
 }
