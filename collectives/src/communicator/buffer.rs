@@ -30,6 +30,7 @@ impl Communicator {
     /// # Errors
     /// If the device has not enough memory.
     pub fn buffer<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
+        self.shared.not_forked()?;
         let bytes = (len * size_of::<T>()).max(1) as u64;
         let request = MemoryRequest::new(MemoryKind::Data, bytes)
             .lazy()

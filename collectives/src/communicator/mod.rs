@@ -131,6 +131,13 @@ impl Communicator {
         &self.shared.world.bootstrap
     }
 
+    /// Connections that were refused at this rank's control port until now, by reason: strangers,
+    /// port scans, wrong secrets.
+    #[must_use]
+    pub fn strays(&self) -> unisono_bootstrap::Strays {
+        self.shared.world.control.strays()
+    }
+
     /// The device that this rank uses.
     #[must_use]
     pub fn device(&self) -> &unisono_hal::Device {

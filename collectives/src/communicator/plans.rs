@@ -204,6 +204,7 @@ impl Communicator {
     /// # Errors
     /// If it cannot run: a forced algorithm, no such root.
     pub fn explain(&self, op: Op, bytes: u64, dtype: DataType) -> Result<Explanation> {
+        self.shared.not_forked()?;
         self.shared.check_ranks(op)?;
         self.shared.select(op, bytes, dtype, false).map(Explanation)
     }
@@ -213,6 +214,7 @@ impl Communicator {
     /// # Errors
     /// As there.
     pub fn explain_windows(&self, op: Op, bytes: u64, dtype: DataType) -> Result<Explanation> {
+        self.shared.not_forked()?;
         self.shared.check_ranks(op)?;
         self.shared.select(op, bytes, dtype, true).map(Explanation)
     }

@@ -387,6 +387,16 @@ impl Telling {
     }
 }
 
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if !crate::fork::is(self.generation) {
+            // A forked child's links are its parent's too: closing one here would end it there.
+            std::mem::forget(self.lane.clone());
+            std::mem::forget(self.world.clone());
+        }
+    }
+}
+
 impl Deadline for Shared {
     fn look(&self, now: Instant) {
         Self::look(self, now);

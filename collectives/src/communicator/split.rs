@@ -92,11 +92,17 @@ impl Communicator {
 }
 
 impl Shared {
-    /// Whether exchanges can be made.
-    pub(super) fn usable(&self) -> Result<()> {
+    /// Whether this is the process that made the communicator.
+    pub(super) fn not_forked(&self) -> Result<()> {
         if !crate::fork::is(self.generation) {
             return Err(Error::ForkedProcess);
         }
+        Ok(())
+    }
+
+    /// Whether exchanges can be made.
+    pub(super) fn usable(&self) -> Result<()> {
+        self.not_forked()?;
         self.lane
             .failure()
             .map_or(Ok(()), |error| Err(error.clone()))

@@ -23,6 +23,7 @@ impl Work {
     /// # Errors
     /// What broke the communicator before the call was complete.
     pub fn is_done(&self) -> Result<bool> {
+        self.shared.not_forked()?;
         if self.shared.lane.completed() >= self.number {
             return Ok(true);
         }
@@ -37,6 +38,7 @@ impl Work {
     /// # Errors
     /// As [`Work::is_done`].
     pub fn wait(&self) -> Result<()> {
+        self.shared.not_forked()?;
         let lane = &self.shared.lane;
         if lane.completed() >= self.number {
             return Ok(());
