@@ -100,7 +100,11 @@ mod tests {
         assert_eq!(all, [S, S, S, Yield, Yield, Sleep]);
         spin.woke();
         let all: Vec<_> = (0..4).map(|_| spin.next(false)).collect();
-        assert_eq!(all, [S, S, S, Sleep], "a sleeper that was woken for nothing sleeps on");
+        assert_eq!(
+            all,
+            [S, S, S, Sleep],
+            "a sleeper that was woken for nothing sleeps on"
+        );
         assert_eq!(spin.next(true), S, "progress starts the wait anew");
         let all: Vec<_> = (0..4).map(|_| spin.next(false)).collect();
         assert_eq!(all, [S, S, S, Yield]);
