@@ -15,7 +15,9 @@ fn without_shm(options: &mut InitOptions) {
 
 fn call(world: &Communicator) {
     let mut data = [1.0_f32; 1000];
-    world.all_reduce_in_place(&mut data, ReduceOp::Sum).expect("all_reduce");
+    world
+        .all_reduce_in_place(&mut data, ReduceOp::Sum)
+        .expect("all_reduce");
     assert!(data.iter().all(|x| *x == world.size() as f32));
 }
 
@@ -35,7 +37,10 @@ fn now() -> Duration {
 /// rank 0's thread is not blocked in, then to the other.
 #[test]
 fn a_rank_that_waits_for_memory_and_network_at_once_sleeps() {
-    let _limit = watchdog("a_rank_that_waits_for_memory_and_network_at_once_sleeps", LIMIT);
+    let _limit = watchdog(
+        "a_rank_that_waits_for_memory_and_network_at_once_sleeps",
+        LIMIT,
+    );
     let late = Duration::from_secs(if soaking() { 5 } else { 2 });
     let job = Job::new("a_rank_that_waits_for_memory_and_network_at_once_sleeps", 2);
     let ranks = job.start(|rank| {
@@ -70,7 +75,9 @@ fn a_rank_that_waits_for_memory_and_network_at_once_sleeps() {
     });
     let ranks = ranks.succeed();
     let percent: f64 = ranks[0].answer("percent").parse().expect("a number");
-    println!("soak: waiting {late:?} for shared memory and tcp at once takes {percent:.2} % of a core, and wakes from each");
+    println!(
+        "soak: waiting {late:?} for shared memory and tcp at once takes {percent:.2} % of a core, and wakes from each"
+    );
     assert!(percent < 1.0, "{percent} %");
 }
 
@@ -91,13 +98,18 @@ fn peer_comes_late(test: &str, tcp: bool) {
         }
         call(&world);
         rank.say(&format!("percent {:.3}", share.percent()));
-        let wakes: Vec<_> = (0..WAKES.get()).map(|_| wake(&world).as_nanos().to_string()).collect();
+        let wakes: Vec<_> = (0..WAKES.get())
+            .map(|_| wake(&world).as_nanos().to_string())
+            .collect();
         rank.say(&format!("wakes {}", wakes.join(" ")));
         world.finalize().expect("finalize");
     });
     let ranks = ranks.succeed();
     let percent: f64 = ranks[0].answer("percent").parse().expect("a number");
-    let wakes = ranks[0].answer("wakes").split(' ').map(|nanos| nanos.parse().expect("a number"));
+    let wakes = ranks[0]
+        .answer("wakes")
+        .split(' ')
+        .map(|nanos| nanos.parse().expect("a number"));
     let mut wakes: Vec<_> = wakes.map(Duration::from_nanos).collect();
     let [median, p99, _] = quantiles(&mut wakes);
     println!(
@@ -105,7 +117,10 @@ fn peer_comes_late(test: &str, tcp: bool) {
         if tcp { "tcp" } else { "shared memory" }
     );
     assert!(percent < 3.0, "{percent} %");
-    assert!(median < Duration::from_millis(15), "nobody but a timer woke it: {median:?}");
+    assert!(
+        median < Duration::from_millis(15),
+        "nobody but a timer woke it: {median:?}"
+    );
 }
 
 /// Rank 0: how long after rank 1 sent it is back from a call that it has slept in.
