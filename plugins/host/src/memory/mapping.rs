@@ -4,6 +4,7 @@
 use std::ffi::c_void;
 use std::os::fd::BorrowedFd;
 use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use unisono_plugin::{Error, Result, Status};
@@ -12,6 +13,12 @@ use crate::fork;
 
 /// From this size on, memory whose pages are all wanted at once is asked for in huge pages.
 const HUGE: usize = 2 << 20;
+
+/// For ThreadSanitizer alone. The kernel gives an address to a new owner only after the last one
+/// has unmapped it, but the sanitizer does not see direct system calls: it would take what the two
+/// did there, one after the other, for a race. So an unmapping releases this, and a mapping
+/// acquires it. Nothing else may rely on it.
+static UNMAPPED: AtomicU64 = AtomicU64::new(0);
 
 /// What to map.
 #[derive(Clone, Copy)]
@@ -93,6 +100,9 @@ impl Mapping {
             }
             .map_err(|errno| failed("cannot map", length, errno))?
         };
+        if cfg!(tsan) {
+            UNMAPPED.load(Ordering::Acquire);
+        }
         let mapping = Self { address, length };
         // SAFETY: the range just mapped.
         unsafe { madvise(address, length, Advice::LinuxDontFork) }
@@ -156,6 +166,9 @@ impl Drop for Mapping {
         // A forked child has no such mapping; what lies there now is not the plugin's.
         if fork::is_child() {
             return;
+        }
+        if cfg!(tsan) {
+            UNMAPPED.fetch_add(1, Ordering::Release);
         }
         // SAFETY: the range is this mapping's, and its owners are gone.
         let unmapped = unsafe { munmap(self.address, self.length) };
