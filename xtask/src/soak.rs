@@ -1,6 +1,7 @@
 //! The suites at full counts, and the summary that is committed with what it vouches for.
 
 use std::fs;
+use std::process::Command;
 
 use anyhow::{Result, bail};
 
@@ -14,6 +15,28 @@ struct Suite {
     /// Arguments of `cargo`.
     arguments: &'static [&'static str],
     environment: &'static [(&'static str, &'static str)],
+    /// Arguments of `cargo` for what must be built before, in the same environment; without any,
+    /// the suite needs the workspace's release build.
+    before: &'static [&'static str],
+}
+
+impl Suite {
+    /// `cargo` with these arguments, in the suite's environment.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = if arguments[0].starts_with('+') {
+            // Another toolchain is chosen by rustup's own cargo.
+            let mut command = Command::new("cargo");
+            command.current_dir(root()).args(arguments);
+            command.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+            command
+        } else {
+            cargo(arguments)
+        };
+        command
+            .envs(self.environment.iter().copied())
+            .env("UNISONO_SOAK", "1");
+        command
+    }
 }
 
 const SUITES: &[Suite] = &[
@@ -30,6 +53,7 @@ const SUITES: &[Suite] = &[
             "--nocapture",
         ],
         environment: &[],
+        before: &[],
     },
     Suite {
         name: "death",
@@ -44,6 +68,7 @@ const SUITES: &[Suite] = &[
             "--nocapture",
         ],
         environment: &[],
+        before: &[],
     },
     Suite {
         name: "strays",
@@ -58,6 +83,7 @@ const SUITES: &[Suite] = &[
             "--nocapture",
         ],
         environment: &[],
+        before: &[],
     },
     Suite {
         name: "progress",
@@ -72,12 +98,16 @@ const SUITES: &[Suite] = &[
             "--nocapture",
         ],
         environment: &[],
+        before: &[],
     },
     Suite {
         name: "plans",
         arguments: &["test", "--release", "--package", "unisono-plan"],
         environment: &[],
+        before: &[],
     },
+    // All that runs ranks as threads, with the library, the plugins and the standard library
+    // instrumented. `tsan` shows that the plugins are, and that a race in one would be reported.
     Suite {
         name: "threads-tsan",
         arguments: &[
@@ -89,13 +119,36 @@ const SUITES: &[Suite] = &[
             "--package",
             "unisono-tests",
             "--test",
+            "random",
+            "--test",
             "threads",
+            "--test",
+            "windows",
+            "--test",
+            "tsan",
             "--",
             "--nocapture",
         ],
         environment: &[
-            ("RUSTFLAGS", "-Zsanitizer=thread --cfg tsan"),
+            // The sanitizer's runtime is linked into programs alone; they export it to the plugins
+            // that they load, so that there is one in the process.
+            (
+                "RUSTFLAGS",
+                "-Zsanitizer=thread --cfg tsan -Clink-arg=-Wl,--export-dynamic",
+            ),
+            // The plugins are found there: it is the tests' own folder.
             ("CARGO_TARGET_DIR", "target/tsan"),
+        ],
+        before: &[
+            "+nightly",
+            "build",
+            "-Zbuild-std",
+            "--target",
+            "x86_64-unknown-linux-gnu",
+            "--package",
+            "unisono-plugin-host-so",
+            "--package",
+            "unisono-plugin-tcp-so",
         ],
     },
 ];
@@ -109,31 +162,21 @@ pub fn soak(filter: Option<&str>, dry: bool) -> Result<()> {
         let names: Vec<_> = SUITES.iter().map(|s| s.name).collect();
         bail!("no such suite; there are {}", names.join(", "));
     }
-    run(&mut cargo(&[
-        "build",
-        "--release",
-        "--workspace",
-        "--quiet",
-    ]))?;
+    if chosen.iter().any(|suite| suite.before.is_empty()) {
+        run(&mut cargo(&[
+            "build",
+            "--release",
+            "--workspace",
+            "--quiet",
+        ]))?;
+    }
     let mut failed = Vec::new();
     for suite in chosen {
         println!("== {}", suite.name);
-        let watched = if suite.arguments[0].starts_with('+') {
-            // Another toolchain is chosen by rustup's own cargo.
-            let mut command = std::process::Command::new("cargo");
-            command.current_dir(root()).args(suite.arguments);
-            command.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
-            command
-                .envs(suite.environment.iter().copied())
-                .env("UNISONO_SOAK", "1");
-            watch(&mut command)?
-        } else {
-            let mut command = cargo(suite.arguments);
-            command
-                .envs(suite.environment.iter().copied())
-                .env("UNISONO_SOAK", "1");
-            watch(&mut command)?
-        };
+        if !suite.before.is_empty() {
+            run(&mut suite.command(suite.before))?;
+        }
+        let watched = watch(&mut suite.command(suite.arguments))?;
         let facts: Vec<&str> = watched
             .lines
             .iter()
