@@ -1,0 +1,209 @@
+//! One of the things that are compared: a communicator, and the calls on it.
+
+#![allow(unsafe_code, reason = "calls with addresses of the bench's own buffers")]
+
+use anyhow::{Context, Result, bail};
+use unisono::hal::Plugin;
+use unisono::{Communicator, InitOptions, Op, PluginRequest};
+
+use super::memory::Block;
+use super::op::{BenchOp, Shape};
+use super::{Args, pattern};
+
+/// A communicator that is measured.
+pub struct Side {
+    pub communicator: Communicator,
+    /// For the half of send_recv that receives, which must not wait for the half that sends.
+    receiving: Communicator,
+    /// The first plugin's name.
+    pub plugin: String,
+}
+
+/// The buffers of one side.
+pub struct Buffers {
+    send: std::cell::RefCell<Block>,
+    recv: std::cell::RefCell<Block>,
+    windows: bool,
+}
+
+impl Buffers {
+    pub fn new(communicator: &Communicator, send: u64, recv: u64, windows: bool) -> Result<Self> {
+        Ok(Self {
+            send: Block::new(communicator, send, windows)?.into(),
+            recv: Block::new(communicator, recv, windows)?.into(),
+            windows,
+        })
+    }
+}
+
+impl Side {
+    /// Joins as the arguments say: one side, or two that differ in their first plugin.
+    pub fn join(args: &Args) -> Result<Vec<Self>> {
+        let options = args.join.options(false)?;
+        let Some(other) = &args.against_plugin else {
+            return Ok(vec![Self::new(options)?]);
+        };
+        let mut against = options.clone();
+        let Some(first) = against.plugins.first_mut() else {
+            bail!("--against-plugin needs a plugin to compare with");
+        };
+        if first.name == *other {
+            bail!("--against-plugin {other}: that is the first plugin already");
+        }
+        *first = PluginRequest::named(other);
+        against.job.push_str(", the other plugin");
+        Ok(vec![Self::new(options)?, Self::new(against)?])
+    }
+
+    fn new(options: InitOptions) -> Result<Self> {
+        let plugin = options.plugins.first().map(|p| p.name.clone()).unwrap_or_default();
+        let communicator = Communicator::init(options)?;
+        let receiving = communicator.duplicate().context("a second communicator for send_recv")?;
+        Ok(Self {
+            communicator,
+            receiving,
+            plugin,
+        })
+    }
+
+    /// The plugin of the device.
+    pub fn device_plugin(&self) -> &Plugin {
+        self.communicator.device().instance().plugin()
+    }
+
+    /// Leaves, with all ranks.
+    pub fn finalize(self) -> Result<()> {
+        self.receiving.finalize()?;
+        Ok(self.communicator.finalize()?)
+    }
+
+    /// Calls the operation once.
+    pub fn call(&self, buffers: &Buffers, shape: &Shape, in_place: bool) -> Result<()> {
+        let rank = self.communicator.rank();
+        let (input, output) = self.ends(buffers, shape, in_place);
+        let (dtype, count) = (shape.dtype, shape.whole());
+        if shape.op != BenchOp::SendRecv {
+            // SAFETY: the buffers hold what the shape says, for as long as the call, and are used by
+            // nothing else; `ends` places them as in-place calls want.
+            return Ok(unsafe {
+                self.communicator.call_raw(
+                    shape.call(rank),
+                    input,
+                    output,
+                    count,
+                    dtype,
+                    shape.reduction(),
+                )
+            }?);
+        }
+        let from = (rank + shape.ranks - 1) % shape.ranks;
+        // SAFETY: as above; the work is waited for before the buffers can go, or the communicator is
+        // broken and touches them no more.
+        let sent = unsafe {
+            self.communicator.start_raw(shape.call(rank), input, 0, count, dtype, None)
+        }?;
+        // SAFETY: as above.
+        let received =
+            unsafe { self.receiving.call_raw(Op::Recv { from }, 0, output, count, dtype, None) };
+        sent.wait()?;
+        Ok(received?)
+    }
+
+    fn ends(&self, buffers: &Buffers, shape: &Shape, in_place: bool) -> (u64, u64) {
+        let (send, recv) = (buffers.send.borrow().address(), buffers.recv.borrow().address());
+        let block = u64::from(self.communicator.rank()) * shape.count * shape.dtype.size() as u64;
+        match (shape.op, in_place) {
+            (BenchOp::Barrier, _) => (0, 0),
+            (_, false) => (send, recv),
+            (BenchOp::AllGather, true) => (recv + block, recv),
+            (BenchOp::ReduceScatter, true) => (send, send + block),
+            (_, true) => (recv, recv),
+        }
+    }
+
+    /// Runs the operation once on known inputs; the number of elements that are wrong on any rank.
+    pub fn check(&self, buffers: &Buffers, shape: &Shape, in_place: bool) -> Result<u64> {
+        let rank = self.communicator.rank();
+        let of = |rank| pattern::input(shape.dtype, shape.reduction, shape.ranks, rank);
+        let block = u64::from(rank) * shape.count;
+        {
+            let (mut send, mut recv) = (buffers.send.borrow_mut(), buffers.recv.borrow_mut());
+            let send = send.bytes_mut(shape.send_bytes());
+            let recv = recv.bytes_mut(shape.recv_bytes());
+            // So that what is not written is wrong.
+            recv.fill(0xa5);
+            of(rank).fill(send, 0);
+            match (shape.op, in_place) {
+                (_, false) | (BenchOp::ReduceScatter, true) => {}
+                (BenchOp::AllGather, true) => {
+                    let at = block as usize * shape.dtype.size();
+                    recv[at..at + send.len()].copy_from_slice(send);
+                }
+                (BenchOp::Broadcast, true) if rank != shape.root => {}
+                (_, true) => recv.copy_from_slice(send),
+            }
+        }
+        self.call(buffers, shape, in_place)?;
+        let (send, recv) = (buffers.send.borrow(), buffers.recv.borrow());
+        let recv = recv.bytes(shape.recv_bytes());
+        let reduced = || pattern::reduced(shape.dtype, shape.reduction, shape.ranks);
+        let mut wrong = match shape.op {
+            BenchOp::Barrier => 0,
+            BenchOp::AllReduce => reduced().wrong(recv, 0),
+            BenchOp::ReduceScatter if in_place => {
+                let at = block as usize * shape.dtype.size();
+                let own = &send.bytes(shape.send_bytes())[at..at + recv.len()];
+                reduced().wrong(own, block)
+            }
+            BenchOp::ReduceScatter => reduced().wrong(recv, block),
+            BenchOp::AllGather => (0..shape.ranks)
+                .zip(recv.chunks((shape.send_bytes() as usize).max(1)))
+                .map(|(rank, block)| of(rank).wrong(block, 0))
+                .sum(),
+            BenchOp::Broadcast => of(shape.root).wrong(recv, 0),
+            BenchOp::SendRecv => of((rank + shape.ranks - 1) % shape.ranks).wrong(recv, 0),
+        };
+        if !in_place {
+            // The input is not the call's to change.
+            wrong += of(rank).wrong(send.bytes(shape.send_bytes()), 0);
+        }
+        let mut all = [wrong];
+        self.communicator.all_reduce_in_place(&mut all, unisono::ReduceOp::Sum)?;
+        Ok(all[0])
+    }
+
+    /// Writes one word of each cache line of the input, as a program that makes new data would.
+    pub fn touch(&self, buffers: &Buffers, shape: &Shape, in_place: bool) {
+        let from_send = !in_place || shape.op == BenchOp::ReduceScatter;
+        let (buffer, bytes) = match from_send {
+            true => (&buffers.send, shape.send_bytes()),
+            false => (&buffers.recv, shape.recv_bytes()),
+        };
+        for line in buffer.borrow_mut().bytes_mut(bytes).chunks_mut(64) {
+            line[0] = std::hint::black_box(line[0]);
+        }
+    }
+
+    /// What runs, for the table.
+    pub fn algorithm(&self, shape: &Shape, buffers: &Buffers) -> Result<String> {
+        let (op, bytes) = (shape.call(self.communicator.rank()), shape.bytes());
+        let explained = self.communicator.explain(op, bytes, shape.dtype)?;
+        let _ = buffers.windows;
+        Ok(explained.algorithm().name().to_owned())
+    }
+
+    /// The kinds of links between the ranks.
+    pub fn transport(&self) -> String {
+        let graph = self.communicator.graph();
+        let ranks = self.communicator.size();
+        let mut kinds: Vec<String> = (1..ranks)
+            .filter_map(|rank| Some(graph.ways(0, rank).first()?.kind.clone()))
+            .collect();
+        kinds.sort();
+        kinds.dedup();
+        if kinds.is_empty() {
+            return "none".to_owned();
+        }
+        kinds.join("+")
+    }
+}
