@@ -6,7 +6,12 @@ use crate::commands::{bench, completions, config, explain, man, plugin, run, top
 
 /// Collective communication between accelerators of several vendors.
 #[derive(Debug, Parser)]
-#[command(name = "unisono", version, propagate_version = true, max_term_width = 100)]
+#[command(
+    name = "unisono",
+    version,
+    propagate_version = true,
+    max_term_width = 100
+)]
 #[command(after_help = "\
 Examples:
   unisono bench all_reduce --ranks 4          measure, with checked results

@@ -71,20 +71,23 @@ impl JoinArgs {
         let mut init = self.init()?;
         logging::take_level(&init.cluster()?.cluster);
         match init.options() {
-            Err(InitError::Bootstrap(unisono::bootstrap::BootstrapError::NoLauncher { .. }))
-                if alone =>
-            {
-                init = init.rank(0).size(1).job(format!("alone {}", std::process::id()));
+            Err(InitError::Bootstrap(unisono::bootstrap::BootstrapError::NoLauncher {
+                ..
+            })) if alone => {
+                init = init
+                    .rank(0)
+                    .size(1)
+                    .job(format!("alone {}", std::process::id()));
                 Ok(init.options()?)
             }
-            options => options.context("add --ranks N to start N ranks on this machine").or_else(
-                |error| match error.downcast_ref::<InitError>() {
+            options => options
+                .context("add --ranks N to start N ranks on this machine")
+                .or_else(|error| match error.downcast_ref::<InitError>() {
                     Some(InitError::Bootstrap(
                         unisono::bootstrap::BootstrapError::NoLauncher { .. },
                     )) => Err(error),
                     _ => Err(anyhow::anyhow!("{}", error.root_cause())),
-                },
-            ),
+                }),
         }
     }
 

@@ -17,13 +17,19 @@ pub fn size(text: &str) -> Result<u64, String> {
         "m" => 20,
         "g" => 30,
         "t" => 40,
-        _ => return Err(format!("`{unit}` is no unit; known: B, K, M, G, T (powers of 1024)")),
+        _ => {
+            return Err(format!(
+                "`{unit}` is no unit; known: B, K, M, G, T (powers of 1024)"
+            ));
+        }
     };
     let bad = || format!("`{text}` is no size; write for example 8, 64K, 1.5M or 128 MiB");
     let bytes = match number.split_once('.') {
         None => {
             let whole: u64 = number.parse().map_err(|_| bad())?;
-            whole.checked_mul(1 << shift).ok_or_else(|| format!("`{text}` is too large"))?
+            whole
+                .checked_mul(1 << shift)
+                .ok_or_else(|| format!("`{text}` is too large"))?
         }
         Some(_) => {
             let value: f64 = number.parse().map_err(|_| bad())?;
@@ -66,7 +72,17 @@ mod tests {
         ] {
             assert_eq!(size(text), Ok(bytes), "{text}");
         }
-        for text in ["", "M", "-1", "1Q", "1i", "0.3", "1e3", "99999999999T", "1..5K"] {
+        for text in [
+            "",
+            "M",
+            "-1",
+            "1Q",
+            "1i",
+            "0.3",
+            "1e3",
+            "99999999999T",
+            "1..5K",
+        ] {
             assert!(size(text).is_err(), "{text}");
         }
     }

@@ -70,7 +70,11 @@ fn check(file: &std::path::Path) -> Result<ExitCode> {
                 eprintln!("{problem}\n");
             }
             let s = if problems.len() == 1 { "" } else { "s" };
-            output::line(&format!("{}: {} problem{s}", file.display(), problems.len()));
+            output::line(&format!(
+                "{}: {} problem{s}",
+                file.display(),
+                problems.len()
+            ));
             Ok(ExitCode::FAILURE)
         }
     }

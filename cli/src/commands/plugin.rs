@@ -76,7 +76,8 @@ fn list(ask: &Ask) -> Result<ExitCode> {
         }
         return Ok(ExitCode::FAILURE);
     }
-    let mut rows = vec![["NAME", "VERSION", "CONTRACT", "VENDOR", "DEVICES", "PATH"].map(String::from)];
+    let mut rows =
+        vec![["NAME", "VERSION", "CONTRACT", "VENDOR", "DEVICES", "PATH"].map(String::from)];
     let mut notes = Vec::new();
     for plugin in &found {
         let (row, note) = row(plugin, ask)?;
@@ -97,7 +98,10 @@ fn row(plugin: &Found, ask: &Ask) -> Result<([String; 6], Option<String>)> {
     let none = || "-".to_owned();
     if let Some(by) = &plugin.shadowed_by {
         let note = format!("{}: not used, {} comes first", path, by.display());
-        return Ok(([plugin.name.clone(), none(), none(), none(), none(), path], Some(note)));
+        return Ok((
+            [plugin.name.clone(), none(), none(), none(), none(), path],
+            Some(note),
+        ));
     }
     let report = in_child(&plugin.path, ask.limit)?;
     Ok(match &report.verdict {
@@ -114,11 +118,21 @@ fn row(plugin: &Found, ask: &Ask) -> Result<([String; 6], Option<String>)> {
                 devices,
                 path.clone(),
             ];
-            let note = summary.no_driver.as_ref().map(|why| format!("{path}: {why}"));
+            let note = summary
+                .no_driver
+                .as_ref()
+                .map(|why| format!("{path}: {why}"));
             (row, note)
         }
         refused => {
-            let row = [plugin.name.clone(), none(), none(), none(), "refused".to_owned(), path.clone()];
+            let row = [
+                plugin.name.clone(),
+                none(),
+                none(),
+                none(),
+                "refused".to_owned(),
+                path.clone(),
+            ];
             (row, Some(format!("{path}: {refused}")))
         }
     })
@@ -132,7 +146,11 @@ fn check(plugins: &[String], ask: &Ask) -> Result<ExitCode> {
         sound &= report.verdict.is_sound();
         output::print(&described(&report))?;
     }
-    Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if sound {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 fn described(report: &Report) -> String {
@@ -175,13 +193,20 @@ fn params(plugin: &str, join: &JoinArgs) -> Result<ExitCode> {
         output::print(&format!("plugin {} takes no parameters\n", plugin.name()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut text = format!("# In the cluster file:\nplugins:\n  - name: {}\n    params:\n", plugin.name());
+    let mut text = format!(
+        "# In the cluster file:\nplugins:\n  - name: {}\n    params:\n",
+        plugin.name()
+    );
     for spec in plugin.params() {
         let bounds = match spec.kind.name() {
             "bool" | "string" => String::new(),
             _ => format!(", {} to {}", spec.show(spec.min), spec.show(spec.max)),
         };
-        let default = if spec.default.is_empty() { "\"\"" } else { &spec.default };
+        let default = if spec.default.is_empty() {
+            "\"\""
+        } else {
+            &spec.default
+        };
         text.push_str(&format!(
             "      # {} ({}{bounds})\n      {}: {default}\n",
             spec.help,
@@ -216,7 +241,9 @@ fn locate(loader: &Loader, plugin: &str) -> Result<PathBuf> {
         return Ok(std::path::absolute(plugin)?);
     }
     let all = loader.list();
-    let known = all.iter().find(|found| found.name == plugin && found.shadowed_by.is_none());
+    let known = all
+        .iter()
+        .find(|found| found.name == plugin && found.shadowed_by.is_none());
     if let Some(found) = known {
         return Ok(found.path.clone());
     }
@@ -225,13 +252,22 @@ fn locate(loader: &Loader, plugin: &str) -> Result<PathBuf> {
     names.dedup();
     bail!(
         "no plugin `{plugin}` in the search path; there are: {}",
-        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+        if names.is_empty() {
+            "none".to_owned()
+        } else {
+            names.join(", ")
+        }
     )
 }
 
 /// Rows as columns, aligned; the last one is not padded.
 fn columns<const N: usize>(rows: &[[String; N]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..N).map(width).collect();
     let mut text = String::new();
     for row in rows {

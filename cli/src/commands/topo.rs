@@ -78,8 +78,9 @@ fn show(args: &Args, graph: &LinkGraph) -> Result<ExitCode> {
         text.push('\n');
     }
     match &args.output {
-        Some(path) => std::fs::write(path, text)
-            .with_context(|| format!("writing {}", path.display()))?,
+        Some(path) => {
+            std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))?
+        }
         None => crate::output::print(&text)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -35,7 +35,11 @@ impl Identity {
 
     /// Where the ranks, and what they start, find the secret while this process lives.
     pub fn secret_path(&self) -> String {
-        format!("/proc/{}/fd/{}", std::process::id(), self.secret.as_raw_fd())
+        format!(
+            "/proc/{}/fd/{}",
+            std::process::id(),
+            self.secret.as_raw_fd()
+        )
     }
 }
 

@@ -83,7 +83,10 @@ impl Shared {
         text.extend_from_slice(prefix.as_bytes());
         text.extend_from_slice(line);
         text.push(b'\n');
-        let _one = self.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = self
+            .one_at_a_time
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let written = match stream {
             Stream::Out => {
                 let mut out = std::io::stdout().lock();

@@ -102,7 +102,11 @@ impl Launch {
                 Received::Forward(signal) => {
                     interrupts += 1;
                     // Whoever asks again wants it to end now.
-                    ranks.signal(if interrupts > 2 { libc::SIGKILL } else { signal });
+                    ranks.signal(if interrupts > 2 {
+                        libc::SIGKILL
+                    } else {
+                        signal
+                    });
                     if signals::ends(signal) {
                         kill_at.get_or_insert(Instant::now() + self.grace);
                     }

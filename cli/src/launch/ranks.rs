@@ -97,8 +97,15 @@ impl Ended {
         let (code, how) = match (status.code(), status.signal()) {
             (Some(code), _) => (code as u8, format!("ended with exit code {code}")),
             (None, Some(signal)) => {
-                let core = if status.core_dumped() { ", core dumped" } else { "" };
-                (128_u8.wrapping_add(signal as u8), format!("was ended by signal {signal}{core}"))
+                let core = if status.core_dumped() {
+                    ", core dumped"
+                } else {
+                    ""
+                };
+                (
+                    128_u8.wrapping_add(signal as u8),
+                    format!("was ended by signal {signal}{core}"),
+                )
             }
             (None, None) => (1, format!("ended: {status}")),
         };

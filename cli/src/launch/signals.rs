@@ -63,8 +63,9 @@ impl Signals {
             tv_nsec: libc::c_long::from(limit.subsec_nanos()),
         };
         // SAFETY: a plain system call on values that live; no details are asked for.
-        let signal =
-            unsafe { libc::sigtimedwait(&raw const self.0, std::ptr::null_mut(), &raw const limit) };
+        let signal = unsafe {
+            libc::sigtimedwait(&raw const self.0, std::ptr::null_mut(), &raw const limit)
+        };
         if signal > 0 && signal != libc::SIGCHLD {
             Received::Forward(signal)
         } else {

@@ -116,7 +116,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let plan = plan(args, ranks)?;
     let mut report = Report::new(args, &sides, plan.len())?;
-    for group in plan.chunk_by(|a, b| a.op == b.op && a.dtype == b.dtype && a.reduction == b.reduction) {
+    for group in
+        plan.chunk_by(|a, b| a.op == b.op && a.dtype == b.dtype && a.reduction == b.reduction)
+    {
         let buffers = buffers(args, &sides, group)?;
         report.begin(&group[0])?;
         for shape in group {
@@ -127,7 +129,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     for side in sides {
         side.finalize()?;
     }
-    Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if wrong == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Everything that is measured, in order.
@@ -142,8 +148,16 @@ fn plan(args: &Args, ranks: u32) -> Result<Vec<Shape>> {
         if *op == BenchOp::SendRecv && ranks < 2 {
             bail!("send_recv needs two ranks");
         }
-        let reductions: &[ReduceOp] = if op.reduces() { &args.op.0 } else { &args.op.0[..1] };
-        let types: &[DataType] = if op.moves() { &args.datatype.0 } else { &[DataType::U8] };
+        let reductions: &[ReduceOp] = if op.reduces() {
+            &args.op.0
+        } else {
+            &args.op.0[..1]
+        };
+        let types: &[DataType] = if op.moves() {
+            &args.datatype.0
+        } else {
+            &[DataType::U8]
+        };
         for dtype in types {
             for reduction in reductions {
                 for size in &sizes {
@@ -173,13 +187,21 @@ fn row(args: &Args, sides: &[Side], buffers: &[side::Buffers], shape: &Shape) ->
     let mut wrong = [None; 2];
     if args.check == 1 && shape.op.moves() {
         for (side, buffers) in sides.iter().zip(buffers) {
-            for (place, wrong) in wrong.iter_mut().enumerate().take(shape.op.places(args.json)) {
+            for (place, wrong) in wrong
+                .iter_mut()
+                .enumerate()
+                .take(shape.op.places(args.json))
+            {
                 *wrong = Some(wrong.unwrap_or(0) + side.check(buffers, shape, place == 1)?);
             }
         }
     }
     let mut times: [Vec<Figures>; 2] = Default::default();
-    for (place, times) in times.iter_mut().enumerate().take(shape.op.places(args.json)) {
+    for (place, times) in times
+        .iter_mut()
+        .enumerate()
+        .take(shape.op.places(args.json))
+    {
         *times = measure(args, sides, buffers, shape, place == 1)?;
     }
     Ok(Row {

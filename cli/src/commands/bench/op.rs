@@ -89,10 +89,13 @@ impl FromStr for BenchOp {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wanted = text.trim().replace('-', "_");
-        Self::ALL.into_iter().find(|op| op.name() == wanted).ok_or_else(|| {
-            let known = Self::ALL.map(Self::name).join(", ");
-            format!("no operation `{text}`; known: {known}")
-        })
+        Self::ALL
+            .into_iter()
+            .find(|op| op.name() == wanted)
+            .ok_or_else(|| {
+                let known = Self::ALL.map(Self::name).join(", ");
+                format!("no operation `{text}`; known: {known}")
+            })
     }
 }
 
@@ -133,7 +136,11 @@ impl Shape {
 
     /// Elements of the whole message.
     pub fn whole(&self) -> u64 {
-        let blocks = if self.op.has_blocks() { u64::from(self.ranks) } else { 1 };
+        let blocks = if self.op.has_blocks() {
+            u64::from(self.ranks)
+        } else {
+            1
+        };
         self.count * blocks
     }
 
@@ -200,10 +207,17 @@ mod tests {
     #[test]
     fn sizes_come_to_whole_blocks() {
         let gather = shape(BenchOp::AllGather, 4, 64);
-        assert_eq!((gather.count, gather.send_bytes(), gather.recv_bytes()), (4, 16, 64));
+        assert_eq!(
+            (gather.count, gather.send_bytes(), gather.recv_bytes()),
+            (4, 16, 64)
+        );
         let scatter = shape(BenchOp::ReduceScatter, 4, 64);
         assert_eq!((scatter.send_bytes(), scatter.recv_bytes()), (64, 16));
-        assert_eq!(shape(BenchOp::AllGather, 4, 8).bytes(), 16, "one element at least");
+        assert_eq!(
+            shape(BenchOp::AllGather, 4, 8).bytes(),
+            16,
+            "one element at least"
+        );
         assert_eq!(shape(BenchOp::AllReduce, 4, 0).bytes(), 0);
         assert_eq!(shape(BenchOp::Barrier, 4, 8).bytes(), 0);
     }
@@ -219,9 +233,17 @@ mod tests {
 
     #[test]
     fn lists_and_all() {
-        assert_eq!(reductions("sum, max").unwrap().0, [ReduceOp::Sum, ReduceOp::Max]);
+        assert_eq!(
+            reductions("sum, max").unwrap().0,
+            [ReduceOp::Sum, ReduceOp::Max]
+        );
         assert_eq!(datatypes("all").unwrap().0.len(), DataType::ALL.len());
         assert!(datatypes("f32,f33").unwrap_err().contains("f33"));
-        assert!("gather".parse::<BenchOp>().unwrap_err().contains("all_gather"));
+        assert!(
+            "gather"
+                .parse::<BenchOp>()
+                .unwrap_err()
+                .contains("all_gather")
+        );
     }
 }

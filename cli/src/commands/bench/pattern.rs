@@ -18,7 +18,9 @@ pub struct Pattern {
 
 /// The input of one rank.
 pub fn input(dtype: DataType, reduction: ReduceOp, ranks: u32, rank: u32) -> Pattern {
-    Pattern::of(dtype, |at| Number::Whole(value(dtype, reduction, ranks, rank, at)))
+    Pattern::of(dtype, |at| {
+        Number::Whole(value(dtype, reduction, ranks, rank, at))
+    })
 }
 
 /// The reduction of all ranks' inputs.
@@ -101,7 +103,9 @@ fn value(dtype: DataType, reduction: ReduceOp, ranks: u32, rank: u32, at: u64) -
 
 /// SplitMix64's finaliser (Steele, Lea and Flood, 2014).
 fn hash(at: u64, salt: u64) -> u64 {
-    let mut x = at.wrapping_add(salt << 32).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut x = at
+        .wrapping_add(salt << 32)
+        .wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
@@ -163,7 +167,9 @@ mod tests {
         for ranks in [1, 2, 3, 8, 64] {
             for at in 0..PERIOD {
                 let sum = |dtype| -> i64 {
-                    (0..ranks).map(|r| value(dtype, ReduceOp::Sum, ranks, r, at)).sum()
+                    (0..ranks)
+                        .map(|r| value(dtype, ReduceOp::Sum, ranks, r, at))
+                        .sum()
                 };
                 assert!(sum(DataType::I8) <= 127 && sum(DataType::Bf16) <= 256);
                 assert!(sum(DataType::F16) <= 2048 && sum(DataType::F32) <= 1 << 20);
@@ -183,8 +189,14 @@ mod tests {
             pattern.fill(&mut data, 77);
             assert_eq!(pattern.wrong(&data, 77), 0, "{dtype}");
             assert!(pattern.wrong(&data, 78) > 9_000, "{dtype}: by one element");
-            assert!(pattern.wrong(&data, 77 + 4096) > 9_000, "{dtype}: by a block");
-            assert!(input(dtype, ReduceOp::Sum, 2, 0).wrong(&data, 77) > 9_000, "{dtype}");
+            assert!(
+                pattern.wrong(&data, 77 + 4096) > 9_000,
+                "{dtype}: by a block"
+            );
+            assert!(
+                input(dtype, ReduceOp::Sum, 2, 0).wrong(&data, 77) > 9_000,
+                "{dtype}"
+            );
             data[dtype.size() * 5_000] ^= 1;
             assert_eq!(pattern.wrong(&data, 77), 1, "{dtype}");
         }
@@ -197,8 +209,17 @@ mod tests {
             number.encode(dtype, &mut out);
             out
         };
-        assert_eq!(encode(Number::Share(7, 2), DataType::I32), 3_i32.to_ne_bytes());
-        assert_eq!(encode(Number::Share(1, 3), DataType::F32), (1.0_f32 / 3.0).to_ne_bytes());
-        assert_eq!(encode(Number::Whole(300), DataType::I8), 44_i8.to_ne_bytes());
+        assert_eq!(
+            encode(Number::Share(7, 2), DataType::I32),
+            3_i32.to_ne_bytes()
+        );
+        assert_eq!(
+            encode(Number::Share(1, 3), DataType::F32),
+            (1.0_f32 / 3.0).to_ne_bytes()
+        );
+        assert_eq!(
+            encode(Number::Whole(300), DataType::I8),
+            44_i8.to_ne_bytes()
+        );
     }
 }

@@ -61,7 +61,9 @@ impl Report {
         let prints = communicator.rank() == 0;
         let bar = if prints && std::io::stderr().is_terminal() {
             let bar = ProgressBar::new(rows as u64);
-            bar.set_style(ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}")?);
+            bar.set_style(ProgressStyle::with_template(
+                "{wide_bar} {pos}/{len} {msg}",
+            )?);
             bar
         } else {
             ProgressBar::hidden()
@@ -111,12 +113,21 @@ impl Report {
             let node = vertex.node.and_then(|id| graph.node(id));
             let host = node.map_or("?", |node| node.name.as_str());
             let plugin = vertex.device().map_or("?", |device| device.plugin.as_str());
-            text.push_str(&format!("#  Rank {rank:2} on {host}: {} (plugin {plugin})\n", vertex.name));
+            text.push_str(&format!(
+                "#  Rank {rank:2} on {host}: {} (plugin {plugin})\n",
+                vertex.name
+            ));
         }
         for side in sides {
             let plugin = side.device_plugin();
-            let path = plugin.path().map_or("linked in".to_owned(), |p| p.display().to_string());
-            text.push_str(&format!("#  Plugin {} {}: {path}\n", plugin.name(), plugin.facts().version));
+            let path = plugin
+                .path()
+                .map_or("linked in".to_owned(), |p| p.display().to_string());
+            text.push_str(&format!(
+                "#  Plugin {} {}: {path}\n",
+                plugin.name(),
+                plugin.facts().version
+            ));
         }
         text.push_str(&format!("#  Links: {}\n", self.transport));
         self.print(&text)
@@ -129,7 +140,11 @@ impl Report {
         if self.json {
             return Ok(());
         }
-        let ratio = if self.sides.len() > 1 { "    ratio" } else { "" };
+        let ratio = if self.sides.len() > 1 {
+            "    ratio"
+        } else {
+            ""
+        };
         let times = "    time   algbw   busbw  #wrong";
         let units = "    (us)  (GB/s)  (GB/s)        ";
         self.print(&format!(
@@ -142,9 +157,17 @@ impl Report {
     pub fn row(&mut self, row: &Row) -> Result<()> {
         self.wrong += row.wrong.iter().flatten().sum::<u64>();
         for times in &row.times {
-            self.bus.extend(times.first().map(|figures| row.shape.bandwidth(figures.median).1));
+            self.bus.extend(
+                times
+                    .first()
+                    .map(|figures| row.shape.bandwidth(figures.median).1),
+            );
         }
-        let text = if self.json { self.lines(row)? } else { self.table_row(row) };
+        let text = if self.json {
+            self.lines(row)?
+        } else {
+            self.table_row(row)
+        };
         self.print(&text)?;
         self.bar.inc(1);
         Ok(())
@@ -181,7 +204,11 @@ impl Report {
 
     fn table_row(&self, row: &Row) -> String {
         let shape = &row.shape;
-        let redop = if shape.op.reduces() { shape.reduction.name() } else { "none" };
+        let redop = if shape.op.reduces() {
+            shape.reduction.name()
+        } else {
+            "none"
+        };
         let root = match shape.op {
             super::op::BenchOp::Broadcast => shape.root.to_string(),
             _ => "-1".to_owned(),
@@ -254,7 +281,12 @@ mod tests {
 
     #[test]
     fn times_fit_their_column() {
-        for (usec, text) in [(0.417, "0.42"), (99.9, "99.90"), (1234.56, "1234.6"), (20_480.4, "20480")] {
+        for (usec, text) in [
+            (0.417, "0.42"),
+            (99.9, "99.90"),
+            (1234.56, "1234.6"),
+            (20_480.4, "20480"),
+        ] {
             assert_eq!(short(usec), text);
         }
     }

@@ -1,6 +1,9 @@
 //! One of the things that are compared: a communicator, and the calls on it.
 
-#![allow(unsafe_code, reason = "calls with addresses of the bench's own buffers")]
+#![allow(
+    unsafe_code,
+    reason = "calls with addresses of the bench's own buffers"
+)]
 
 use anyhow::{Context, Result, bail};
 use unisono::hal::Plugin;
@@ -56,9 +59,15 @@ impl Side {
     }
 
     fn new(options: InitOptions) -> Result<Self> {
-        let plugin = options.plugins.first().map(|p| p.name.clone()).unwrap_or_default();
+        let plugin = options
+            .plugins
+            .first()
+            .map(|p| p.name.clone())
+            .unwrap_or_default();
         let communicator = Communicator::init(options)?;
-        let receiving = communicator.duplicate().context("a second communicator for send_recv")?;
+        let receiving = communicator
+            .duplicate()
+            .context("a second communicator for send_recv")?;
         Ok(Self {
             communicator,
             receiving,
@@ -100,17 +109,23 @@ impl Side {
         // SAFETY: as above; the work is waited for before the buffers can go, or the communicator is
         // broken and touches them no more.
         let sent = unsafe {
-            self.communicator.start_raw(shape.call(rank), input, 0, count, dtype, None)
+            self.communicator
+                .start_raw(shape.call(rank), input, 0, count, dtype, None)
         }?;
         // SAFETY: as above.
-        let received =
-            unsafe { self.receiving.call_raw(Op::Recv { from }, 0, output, count, dtype, None) };
+        let received = unsafe {
+            self.receiving
+                .call_raw(Op::Recv { from }, 0, output, count, dtype, None)
+        };
         sent.wait()?;
         Ok(received?)
     }
 
     fn ends(&self, buffers: &Buffers, shape: &Shape, in_place: bool) -> (u64, u64) {
-        let (send, recv) = (buffers.send.borrow().address(), buffers.recv.borrow().address());
+        let (send, recv) = (
+            buffers.send.borrow().address(),
+            buffers.recv.borrow().address(),
+        );
         let block = u64::from(self.communicator.rank()) * shape.count * shape.dtype.size() as u64;
         match (shape.op, in_place) {
             (BenchOp::Barrier, _) => (0, 0),
@@ -168,7 +183,8 @@ impl Side {
             wrong += of(rank).wrong(send.bytes(shape.send_bytes()), 0);
         }
         let mut all = [wrong];
-        self.communicator.all_reduce_in_place(&mut all, unisono::ReduceOp::Sum)?;
+        self.communicator
+            .all_reduce_in_place(&mut all, unisono::ReduceOp::Sum)?;
         Ok(all[0])
     }
 
