@@ -114,12 +114,18 @@ impl MemoryOptions {
     /// The smallest slot that a budget can shrink slots to.
     pub const SMALLEST_SLOT: u64 = 4 << 10;
 
-    /// The bytes of a slot in a communicator of `ranks` ranks; `None` if the budget is too small.
+    /// The bytes of a slot in a communicator of `ranks` ranks; `None` if the budget is too small, or
+    /// if there are fewer than two slots.
     #[must_use]
     pub fn slot_for(&self, ranks: u32) -> Option<u64> {
+        if self.slots < unisono_plan::ir::MIN_SLOTS {
+            return None;
+        }
         let peers = u64::from(ranks.saturating_sub(1)).max(1);
-        let mut slot = self.slot.next_multiple_of(64).max(Self::SMALLEST_SLOT);
-        while peers * u64::from(self.slots) * slot > self.budget {
+        let mut slot = self.slot.min(1 << 40).next_multiple_of(64);
+        slot = slot.max(Self::SMALLEST_SLOT);
+        let total = |slot: u64| (peers * u64::from(self.slots)).saturating_mul(slot);
+        while total(slot) > self.budget {
             slot /= 2;
             if slot < Self::SMALLEST_SLOT {
                 return None;
@@ -216,5 +222,12 @@ mod tests {
             ..memory
         };
         assert_eq!(tiny.slot_for(2), None);
+        let single = MemoryOptions { slots: 1, ..memory };
+        assert_eq!(single.slot_for(2), None);
+        let huge = MemoryOptions {
+            slot: u64::MAX,
+            ..memory
+        };
+        assert!(huge.slot_for(2).is_some_and(|slot| slot <= 32 << 20));
     }
 }

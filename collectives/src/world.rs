@@ -217,6 +217,8 @@ impl World {
                 for communicator in self.communicators(&[]) {
                     communicator.lane.fail(error.clone());
                 }
+                // It will not get better; the thread must not turn it for ever.
+                self.left.store(true, Ordering::Release);
                 return LOOK;
             }
         };

@@ -31,7 +31,7 @@ impl Communicator {
     /// If the device has not enough memory.
     pub fn buffer<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
         self.shared.not_forked()?;
-        let bytes = (len * size_of::<T>()).max(1) as u64;
+        let bytes = bytes_of::<T>("buffer", len)?;
         let request = MemoryRequest::new(MemoryKind::Data, bytes)
             .lazy()
             .align(4096);
@@ -127,6 +127,16 @@ impl Communicator {
     }
 }
 
+/// Bytes of `len` elements, at least 1; no more than a slice may have.
+pub(super) fn bytes_of<T>(call: &'static str, len: usize) -> Result<u64> {
+    let bytes = len
+        .checked_mul(size_of::<T>())
+        .filter(|bytes| isize::try_from(*bytes).is_ok());
+    bytes
+        .map(|bytes| bytes.max(1) as u64)
+        .ok_or_else(|| Error::invalid(call, format!("{len} elements are too many")))
+}
+
 fn ends<T>(send: &Buffer<T>, recv: &Buffer<T>) -> Ends {
     Ends {
         input: send.memory.base(),
@@ -135,7 +145,7 @@ fn ends<T>(send: &Buffer<T>, recv: &Buffer<T>) -> Ends {
 }
 
 fn fits(call: &'static str, whole: usize, block: usize, ranks: u32) -> Result<()> {
-    if whole == block * ranks as usize {
+    if block.checked_mul(ranks as usize) == Some(whole) {
         return Ok(());
     }
     Err(Error::invalid(

@@ -111,9 +111,9 @@ impl<'a> Forming<'a> {
             Error::invalid(
                 "init",
                 format!(
-                    "a memory budget of {} bytes is too small for {size} ranks with {} slots each; \
-                     raise memory.budget or lower memory.slots",
-                    memory.budget, memory.slots
+                    "{size} ranks with {} slots each do not work with a memory budget of {} bytes: give \
+                     at least 2 slots, and raise memory.budget or lower memory.slots",
+                    memory.slots, memory.budget
                 ),
             )
         })?;
@@ -148,6 +148,14 @@ impl<'a> Forming<'a> {
             self.world.shared(request)
         };
         let signal = device.alloc(&request(MemoryKind::Signal, self.arena.signal_bytes()))?;
+        if signal.host_ptr().is_none() {
+            return Err(Error::Unsupported {
+                call: "init",
+                why: "the device's signal memory cannot be seen by the CPU, so an abort could not \
+                      release its waits"
+                    .to_owned(),
+            });
+        }
         let slots = device.alloc(&request(MemoryKind::Data, self.arena.slots_bytes()))?;
         let own = Own {
             rank: self.rank,

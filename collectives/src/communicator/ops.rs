@@ -50,7 +50,7 @@ impl Communicator {
         recv: &mut [T],
         op: ReduceOp,
     ) -> Result<()> {
-        let expected = recv.len() * self.size() as usize;
+        let expected = recv.len().saturating_mul(self.size() as usize);
         same(
             "reduce_scatter",
             "send",
@@ -80,7 +80,7 @@ impl Communicator {
     /// # Errors
     /// [`Error::Invalid`] if the lengths do not fit; else as [`Error`] says.
     pub fn all_gather<T: Element>(&self, send: &[T], recv: &mut [T]) -> Result<()> {
-        let expected = send.len() * self.size() as usize;
+        let expected = send.len().saturating_mul(self.size() as usize);
         same(
             "all_gather",
             "recv",

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use unisono_hal::SupportQuery;
 use unisono_plan::select::{self, Selection};
 use unisono_plan::{Geometry, Op, Shape};
 
@@ -76,6 +77,7 @@ impl Shared {
     fn make(&self, key: &Key) -> Result<Planned> {
         let call = key.op.name();
         self.check_ranks(key.op)?;
+        self.check_device(key)?;
         let element = key.dtype.size() as u64;
         let bytes = key
             .count
@@ -138,6 +140,32 @@ impl Shared {
         select::select(&request, &self.fabric, &self.overrides).map_err(|e| Error::Unsupported {
             call: op.name(),
             why: e.to_string(),
+        })
+    }
+
+    /// What the device cannot do is refused here, on every rank, and never discovered on the way.
+    fn check_device(&self, key: &Key) -> Result<()> {
+        let (Some(reduction), true) = (key.reduction, self.size() > 1) else {
+            return Ok(());
+        };
+        let place = unisono_hal::Place::Device;
+        let query = SupportQuery {
+            command: unisono_abi::command_kind::REDUCE,
+            dtype: key.dtype.code(),
+            reduction: reduction.code(),
+            source: place,
+            destination: place,
+        };
+        if self.world.device.supports(&query) {
+            return Ok(());
+        }
+        Err(Error::Unsupported {
+            call: key.op.name(),
+            why: format!(
+                "device `{}` has no {reduction} of {}",
+                self.world.device.info().name,
+                key.dtype
+            ),
         })
     }
 

@@ -336,6 +336,11 @@ impl Shared {
             self.lane.fail(Error::Mismatch(mismatch));
             return;
         }
+        if let Some(error) = self.lane.take_suspicion() {
+            self.announce(&error);
+            self.lane.fail(error);
+            return;
+        }
         let silent = (0..self.size())
             .filter(|rank| !gathered.ranks.contains_key(rank))
             .collect();
@@ -393,6 +398,9 @@ impl Drop for Shared {
             // A forked child's links are its parent's too: closing one here would end it there.
             std::mem::forget(self.lane.clone());
             std::mem::forget(self.world.clone());
+        } else {
+            self.lane.orphan();
+            crate::progress::progress().kick();
         }
     }
 }
@@ -413,9 +421,9 @@ impl OnFailure for Tell {
         }
     }
 
-    fn suspects(&self, error: &Error) {
+    fn suspects(&self, error: &Error) -> bool {
         let Some(shared) = self.0.upgrade() else {
-            return;
+            return false;
         };
         if let Error::Mismatch(mismatch) = error {
             // One of the two is ahead; what it called before, others will tell.
@@ -432,6 +440,7 @@ impl OnFailure for Tell {
             };
             shared.tell_of(own, shared.world.options.timeouts.op, about, None);
         }
+        true
     }
 }
 

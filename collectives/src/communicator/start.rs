@@ -8,7 +8,7 @@ use unisono_plan::Op as PlanOp;
 
 use super::ops::Ends;
 use super::shared::{Shared, mix};
-use super::window::Windowed;
+use super::window::{InPlace, Windowed};
 use crate::error::{Error, Result};
 use crate::execute::{Op, Planned, State};
 use crate::progress::progress;
@@ -59,7 +59,7 @@ impl Shared {
         if let Some(error) = self.lane.failure() {
             return Err(error.clone());
         }
-        let windowed = self.windows.find(request.ends);
+        let windowed = self.windows.find(request.ends, self.in_place(request));
         let planned = self.plan(request, windowed.is_some())?;
         let windowed = windowed.filter(|_| planned.windowed);
         Ok((planned, windowed))
@@ -90,8 +90,7 @@ impl Shared {
                 _ => None,
             },
             plan: windowed.as_ref().map_or(planned.hash, |windowed| {
-                let [input, output] = windowed.offsets;
-                mix(u64::from(planned.hash) ^ mix(input) ^ output) as u32
+                mix(u64::from(planned.hash) ^ windowed.key) as u32
             }),
         };
         Op {
@@ -104,6 +103,19 @@ impl Shared {
             keep,
             deadline: request.deadline,
             started: None,
+        }
+    }
+
+    fn in_place(&self, request: &Request) -> InPlace {
+        let Ends { input, output } = request.ends;
+        let block_bytes = self.api_count(request) * request.dtype.size() as u64;
+        let own = u64::from(self.rank) * block_bytes;
+        match request.op {
+            PlanOp::AllGather if input == output + own => InPlace::InputInOutput { block_bytes },
+            PlanOp::ReduceScatter if output == input + own => {
+                InPlace::OutputInInput { block_bytes }
+            }
+            _ => InPlace::No,
         }
     }
 

@@ -7,12 +7,14 @@
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use unisono_hal::{ExportKind, Memory, MemoryKind, MemoryRequest};
 
+use super::buffer::bytes_of;
 use super::ops::Ends;
+use super::shared::mix;
 use super::{Communicator, Shared};
 use crate::Element;
 use crate::error::{Error, Result};
@@ -23,9 +25,12 @@ use crate::execute::PeerBuffers;
 pub(crate) struct Windows {
     any: AtomicBool,
     all: Mutex<Vec<Arc<Inner>>>,
+    /// Windows made so far: making one is collective, so the numbers agree.
+    made: AtomicU64,
 }
 
 struct Inner {
+    number: u64,
     memory: Memory,
     /// Where each rank's part of the window is seen from here; empty if not all can be mapped.
     bases: Vec<u64>,
@@ -36,38 +41,76 @@ struct Inner {
 /// Buffers of one call that lie in windows on every rank.
 pub(super) struct Windowed {
     pub peers: Arc<[PeerBuffers]>,
-    /// Offsets that all ranks must agree on.
-    pub offsets: [u64; 2],
+    /// Windows and offsets, on which all ranks must agree, as one number.
+    pub key: u64,
+}
+
+/// Which buffer of a call in place holds only this rank's block, and where it then lies.
+#[derive(Clone, Copy)]
+pub(super) enum InPlace {
+    /// Both buffers are whole, or they are apart.
+    No,
+    /// The input is this rank's block of the output.
+    InputInOutput { block_bytes: u64 },
+    /// The output is this rank's block of the input.
+    OutputInInput { block_bytes: u64 },
 }
 
 impl Windows {
     /// The peers' buffers, if those of a call lie in windows. An end of 0 takes no part.
-    pub(super) fn find(&self, ends: Ends) -> Option<Windowed> {
+    pub(super) fn find(&self, ends: Ends, in_place: InPlace) -> Option<Windowed> {
         if !self.any.load(Ordering::Relaxed) {
             return None;
         }
+        // A block of the other buffer lies at another offset on each rank; it follows from the
+        // whole one.
+        let whole = match in_place {
+            InPlace::No => ends,
+            InPlace::InputInOutput { .. } => Ends { input: 0, ..ends },
+            InPlace::OutputInInput { .. } => Ends { output: 0, ..ends },
+        };
         let all = self.lock();
         let find = |address: u64| {
             all.iter()
                 .find(|w| !w.bases.is_empty() && contains(&w.memory, address))
         };
-        let input = (ends.input != 0).then(|| find(ends.input));
-        let output = (ends.output != 0).then(|| find(ends.output));
+        let input = (whole.input != 0).then(|| find(whole.input));
+        let output = (whole.output != 0).then(|| find(whole.output));
         let (input, output) = (flatten(input)?, flatten(output)?);
         let ranks = input.or(output)?.bases.len();
         let offset =
             |w: Option<&Arc<Inner>>, address: u64| w.map_or(0, |w| address - w.memory.base());
-        let offsets = [offset(input, ends.input), offset(output, ends.output)];
+        let [from, to] = [offset(input, whole.input), offset(output, whole.output)];
         let base = |w: Option<&Arc<Inner>>, rank: usize, offset: u64| {
             w.map_or(0, |w| w.bases[rank] + offset)
         };
-        let peers = (0..ranks)
-            .map(|rank| PeerBuffers {
-                input: base(input, rank, offsets[0]),
-                output: base(output, rank, offsets[1]),
-            })
-            .collect();
-        Some(Windowed { peers, offsets })
+        let peers = (0..ranks).map(|rank| {
+            let (input, output) = (base(input, rank, from), base(output, rank, to));
+            match in_place {
+                InPlace::No => PeerBuffers { input, output },
+                InPlace::InputInOutput { block_bytes } => PeerBuffers {
+                    input: output + rank as u64 * block_bytes,
+                    output,
+                },
+                InPlace::OutputInInput { block_bytes } => PeerBuffers {
+                    input,
+                    output: input + rank as u64 * block_bytes,
+                },
+            }
+        });
+        let number = |w: Option<&Arc<Inner>>| w.map_or(0, |w| w.number);
+        let key = [number(input), from, number(output), to]
+            .into_iter()
+            .fold(0, |key, part| mix(key ^ part));
+        Some(Windowed {
+            peers: peers.collect(),
+            key,
+        })
+    }
+
+    /// The number of the next window.
+    fn next_number(&self) -> u64 {
+        self.made.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     fn add(&self, window: Arc<Inner>) {
@@ -120,7 +163,7 @@ impl Communicator {
     pub fn alloc<T: Element>(&self, len: usize) -> Result<Window<T>> {
         let shared = &self.shared;
         shared.usable()?;
-        let bytes = (len * size_of::<T>()).max(1) as u64;
+        let bytes = bytes_of::<T>("alloc", len)?;
         let request = MemoryRequest::new(MemoryKind::Data, bytes);
         let request = shared.world.shared(request.lazy().align(4096));
         let memory = self.device().alloc(&request)?;
@@ -144,6 +187,7 @@ impl Communicator {
         // Plans over windows need all pairs: if one rank cannot map another, nobody uses them.
         let mapped = shared.exchange(&[u8::from(!bases.is_empty())])?;
         let inner = Arc::new(Inner {
+            number: shared.windows.next_number(),
             memory,
             bases: if mapped.iter().all(|m| m.as_slice() == [1]) {
                 bases
@@ -196,6 +240,7 @@ impl Communicator {
         // SAFETY: the caller promises what the plugin needs.
         let memory = unsafe { self.device().register_host(address.cast(), bytes) }?;
         let inner = Arc::new(Inner {
+            number: self.shared.windows.next_number(),
             memory,
             bases: Vec::new(),
             _imports: Vec::new(),

@@ -33,8 +33,8 @@ pub(crate) trait OnFailure: Send + Sync {
     /// The lane has failed with this error.
     fn failed(&self, error: &Error);
     /// The lane stands still: the error may be another's consequence, and what comes over the
-    /// control channel may say more.
-    fn suspects(&self, error: &Error);
+    /// control channel may say more. False if nobody is left to hear it.
+    fn suspects(&self, error: &Error) -> bool;
 }
 
 /// An error that may not be the whole story.
@@ -51,6 +51,8 @@ pub(crate) struct Lane {
     failed: AtomicBool,
     suspicion: Mutex<Option<Suspicion>>,
     suspected: AtomicBool,
+    /// The communicator is gone: nobody waits for what is left.
+    orphaned: AtomicBool,
     /// Whether the process's progress has this lane on its list.
     pub(crate) active: AtomicBool,
     /// Threads asleep until something of this lane completes.
@@ -74,6 +76,8 @@ pub(crate) struct State {
     waiting: VecDeque<Waiting>,
     runs: Vec<Run>,
     scratch: Option<Memory>,
+    /// Scratch that was too small for a later op; ops in flight may still use it.
+    outgrown: Vec<Memory>,
     /// Not yet fully handed to the stream; the first may be on its way.
     queue: VecDeque<Op>,
     lowered: bool,
@@ -113,6 +117,7 @@ impl Lane {
                 waiting: VecDeque::new(),
                 runs: Vec::new(),
                 scratch: None,
+                outgrown: Vec::new(),
                 queue: VecDeque::new(),
                 lowered: false,
                 flight: VecDeque::new(),
@@ -128,6 +133,7 @@ impl Lane {
             failed: AtomicBool::new(false),
             suspicion: Mutex::new(None),
             suspected: AtomicBool::new(false),
+            orphaned: AtomicBool::new(false),
             active: AtomicBool::new(false),
             sleepers: Mutex::new(Vec::new()),
             has_sleepers: AtomicBool::new(false),
@@ -190,6 +196,11 @@ impl Lane {
             state.drain();
             return false;
         }
+        if self.orphaned.load(Ordering::Relaxed) {
+            // No deadline is looked at any more, and no peer need come.
+            self.fail_locked(state, Error::Finalized);
+            return false;
+        }
         if self.suspected.load(Ordering::Relaxed) {
             return false;
         }
@@ -205,8 +216,12 @@ impl Lane {
                     until,
                 });
                 self.suspected.store(true, Ordering::Release);
-                if let Some(hook) = self.on_failure.get() {
-                    hook.suspects(&error);
+                let heard = self
+                    .on_failure
+                    .get()
+                    .is_some_and(|hook| hook.suspects(&error));
+                if !heard {
+                    self.fail_locked(state, error);
                 }
                 false
             }
@@ -232,6 +247,16 @@ impl Lane {
             self.report(&error);
         }
         true
+    }
+
+    /// The communicator is gone. Whoever drives the lane next ends what is left of it.
+    pub(crate) fn orphan(&self) {
+        self.orphaned.store(true, Ordering::Relaxed);
+    }
+
+    /// What is suspected, once: it then decides.
+    pub(crate) fn take_suspicion(&self) -> Option<Error> {
+        self.suspicion().take().map(|suspicion| suspicion.error)
     }
 
     fn suspicion(&self) -> MutexGuard<'_, Option<Suspicion>> {
@@ -260,6 +285,9 @@ impl Lane {
         {
             state.flight.pop_front();
             count += 1;
+        }
+        if state.flight.is_empty() {
+            state.outgrown.clear();
         }
         self.completed.fetch_add(count, Ordering::Release);
         self.wake_sleepers();
@@ -407,13 +435,7 @@ impl State {
             Ok(polled) => {
                 moved |= polled.moved;
                 self.finished = polled.completed;
-                while self
-                    .waiting
-                    .front()
-                    .is_some_and(|w| w.command < polled.completed)
-                {
-                    self.waiting.pop_front();
-                }
+                self.forget_waits();
             }
             Err(error) => return Err(self.stream_error(error)),
         }
@@ -422,6 +444,13 @@ impl State {
             self.check_ended()?;
         }
         Ok(moved)
+    }
+
+    fn forget_waits(&mut self) {
+        let done = self.finished;
+        while self.waiting.front().is_some_and(|w| w.command < done) {
+            self.waiting.pop_front();
+        }
     }
 
     /// Lowers and submits as much as the queues take.
@@ -433,9 +462,10 @@ impl State {
             }
             let before = self.batch.len();
             if before > 0 {
-                let accepted = self.stream.submit(&mut self.batch);
-                let accepted = accepted.map_err(|error| self.stream_error(error))?;
-                moved |= accepted > 0;
+                match self.stream.submit(&mut self.batch) {
+                    Ok(accepted) => moved |= accepted > 0,
+                    Err(error) => return Err(self.stream_error(error)),
+                }
             }
             self.submit_links()?;
             if !self.batch.is_empty() {
@@ -455,12 +485,15 @@ impl State {
         let Some(op) = self.queue.front() else {
             return Ok(false);
         };
+        // Commands that were taken still lie in the batch; forget them.
+        self.batch.clear();
         if self.cursor.is_start() {
             self.number += 1;
             let scratch = op.planned.scratch_bytes();
             if scratch > self.scratch.as_ref().map_or(0, Memory::len) {
                 let request = MemoryRequest::new(MemoryKind::Data, scratch);
-                self.scratch = Some(self.device.alloc(&request)?);
+                let larger = self.device.alloc(&request)?;
+                self.outgrown.extend(self.scratch.replace(larger));
             }
         }
         let scratch = self.scratch.as_ref().map_or(0, Memory::base);
@@ -488,7 +521,14 @@ impl State {
             return Ok(false);
         }
         self.drive_links(|posted| {
-            Ok(!posted.batch.is_empty() && posted.link.submit(&mut posted.batch)? > 0)
+            if posted.batch.is_empty() {
+                return Ok(false);
+            }
+            let accepted = posted.link.submit(&mut posted.batch)?;
+            if posted.batch.is_empty() {
+                posted.batch.clear();
+            }
+            Ok(accepted > 0)
         })
     }
 
@@ -545,7 +585,12 @@ impl State {
         }
     }
 
-    fn stream_error(&self, error: unisono_hal::Error) -> Error {
+    fn stream_error(&mut self, error: unisono_hal::Error) -> Error {
+        // How far the stream came before it failed says which wait failed.
+        if let Ok(state) = self.stream.state() {
+            self.finished = state.completed;
+            self.forget_waits();
+        }
         let call = self.current_call();
         let waits = self.waiting.front();
         if error.status == unisono_hal::Status::Mismatch
@@ -579,7 +624,15 @@ impl State {
         for peer in &mut self.peers {
             if let Way::Posted(posted) = &mut peer.way {
                 posted.link.aborter().abort();
+                posted.batch.clear();
+                posted.outstanding.clear();
             }
+        }
+        // An op that has begun keeps its buffers until the stream is drained.
+        if (self.lowered || !self.cursor.is_start())
+            && let Some(op) = self.queue.pop_front()
+        {
+            self.flight.push_back((u64::MAX, op));
         }
         self.queue.clear();
         self.batch.clear();
@@ -588,6 +641,10 @@ impl State {
 
     /// A peer may be writing the same flags, so this is repeated until the stream is drained.
     fn poison(&self) {
+        if self.own.signal_host == 0 {
+            // One rank alone has no flags.
+            return;
+        }
         for offset in self.own.arena.flags() {
             crate::arena::poison(self.own.signal_host + offset);
         }
@@ -601,6 +658,7 @@ impl State {
         let _ = self.stream.poll(BUDGET);
         if self.is_drained() {
             self.flight.clear();
+            self.outgrown.clear();
         }
     }
 

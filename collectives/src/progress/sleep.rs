@@ -21,7 +21,14 @@ pub(super) struct Armed {
     futex: Option<(usize, u32)>,
     fds: Vec<(i32, u32)>,
     ready: bool,
+    /// A queue will call the waker, which a futex sleeper does not hear.
+    waker: bool,
+    /// Another thread holds a lane's lock, perhaps not for long.
+    contended: bool,
 }
+
+/// The longest sleep while a lane could not be armed.
+const CONTENDED: Duration = Duration::from_millis(1);
 
 impl Armed {
     /// Arms the queues of `lanes`; lanes that another thread drives are left to it.
@@ -29,7 +36,13 @@ impl Armed {
         let mut armed = Self::default();
         let waker = parker.waker();
         for lane in lanes {
+            if lane.failure().is_some() {
+                // It drains; there is nothing to be woken for.
+                armed.contended = true;
+                continue;
+            }
             let Some(mut state) = lane.try_lock() else {
+                armed.contended = true;
                 continue;
             };
             for queue in state.queues() {
@@ -41,7 +54,7 @@ impl Armed {
                         armed.futex.get_or_insert((addr, value));
                     }
                     Ok(Sleep::Fd { fd, events }) => armed.fds.push((fd, events)),
-                    Ok(Sleep::Waker) => {}
+                    Ok(Sleep::Waker) => armed.waker = true,
                 }
             }
             drop(state);
@@ -52,6 +65,14 @@ impl Armed {
 
     pub(super) fn is_ready(&self) -> bool {
         self.ready
+    }
+
+    fn limit(&self, limit: Duration) -> Duration {
+        if self.contended {
+            limit.min(CONTENDED)
+        } else {
+            limit
+        }
     }
 
     /// Sleeps on the descriptors, on `others` and on the parker.
@@ -75,6 +96,7 @@ impl Armed {
                 PollFlags::from_bits_truncate(*events as u16),
             ));
         }
+        let limit = self.limit(limit);
         let limit = Timespec::try_from(limit).unwrap_or(Timespec {
             tv_sec: 1,
             tv_nsec: 0,
@@ -113,7 +135,9 @@ pub(super) fn until_ready(progress: &Progress, lane: &Arc<Lane>, number: u64, li
     let done = lane.completed() >= number || lane.failure().is_some();
     if !done && !armed.is_ready() {
         match armed.futex {
-            Some((address, value)) if armed.fds.is_empty() => futex_wait(address, value, limit),
+            Some((address, value)) if armed.fds.is_empty() && !armed.waker => {
+                futex_wait(address, value, armed.limit(limit));
+            }
             _ => armed.poll(&parker, &[], limit),
         }
     }

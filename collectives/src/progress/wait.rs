@@ -14,6 +14,9 @@ const SLICE: Duration = Duration::from_millis(20);
 /// How many spins pass between looks at the clock.
 const LOOK: u32 = 256;
 
+/// Rounds with progress after which a call is not a small one: others may want the lane's lock.
+const MOVED: u32 = 8;
+
 /// What ends a wait that nothing else ends.
 pub(crate) trait Deadline {
     /// Called every so often. Breaks the lane if its time is up.
@@ -32,14 +35,20 @@ impl Progress {
         deadline: &dyn Deadline,
     ) -> Result<()> {
         // The common case of a small message: no list, no clock, no system call.
+        let mut rounds_moved = 0;
         for _ in 0..policy.spins.max(1) {
-            lane.advance(&mut state);
+            let moved = lane.advance(&mut state);
             if lane.completed() >= number {
-                if lane.posted && !state.is_idle() {
+                // Later calls, or what links still have to send.
+                if !state.is_idle() {
                     drop(state);
                     self.activate(lane);
                 }
                 return Ok(());
+            }
+            rounds_moved += u32::from(moved);
+            if rounds_moved > MOVED {
+                break;
             }
             if let Some(error) = lane.failure() {
                 let error = error.clone();
@@ -68,7 +77,7 @@ impl Progress {
             let moved = {
                 let mut state = lane.lock();
                 let moved = lane.advance(&mut state);
-                if lane.completed() >= number && lane.posted && !state.is_idle() {
+                if lane.completed() >= number && !state.is_idle() {
                     drop(state);
                     self.activate(lane);
                 }
@@ -92,7 +101,13 @@ impl Progress {
                 }
                 Next::Sleep => {
                     sleep::until_ready(self, lane, number, SLICE);
-                    spin.woke();
+                    // What ended the sleep may be another lane's: nobody else drives that one
+                    // while this thread waits.
+                    if self.drive() {
+                        spin.next(true);
+                    } else {
+                        spin.woke();
+                    }
                     looks = LOOK;
                 }
             }
