@@ -33,9 +33,6 @@ use crate::error::Result;
 use crate::options::InitOptions;
 use crate::world::World;
 
-/// The id of the communicator of all ranks.
-const WORLD: u64 = 1;
-
 /// A set of ranks that call collectives together.
 ///
 /// A communicator may be moved between threads; its calls are made one at a time, by the caller's
@@ -59,7 +56,8 @@ impl Communicator {
         let since = Instant::now();
         let size = options.size;
         let world = World::join(options)?;
-        let shared = form::form(&world, WORLD, "world".to_owned(), (0..size).collect())?;
+        let id = shared::first_id(&world.table);
+        let shared = form::form(&world, id, "world".to_owned(), (0..size).collect())?;
         form::log_formed(&shared, since);
         Ok(Self::new(shared))
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use unisono_bootstrap::{Event, Tag, Wait};
+use unisono_bootstrap::{Directory, Event, Tag, Wait};
 use unisono_plan::cost::Fabric;
 use unisono_plan::select::Overrides;
 
@@ -442,6 +442,14 @@ impl OnFailure for Tell {
         }
         true
     }
+}
+
+/// The id of a job's first communicator, from which those of all others follow. No other job has
+/// it, since each rank makes a new key when it joins: a process may be in several jobs, whose links
+/// share a port.
+pub(super) fn first_id(table: &Directory) -> u64 {
+    let keys = table.entries().iter().flat_map(|entry| entry.public_key.as_chunks().0);
+    keys.fold(0, |id, key| mix(id ^ u64::from_le_bytes(*key)))
 }
 
 /// The tag of a communicator's n-th exchange.

@@ -3,8 +3,8 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use unisono::{Communicator, DataType, Error, Op, ReduceOp};
-use unisono_tests::{Job, watchdog};
+use unisono::{Communicator, DataType, Error, InitOptions, Op, ReduceOp};
+use unisono_tests::{Job, threads, watchdog};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -121,6 +121,35 @@ fn two_jobs_at_once_do_not_mix() {
     let jobs = [job(1), job(100), job(10_000)];
     for job in jobs {
         let _ = job.succeed();
+    }
+}
+
+#[test]
+fn two_jobs_at_once_in_one_process_do_not_mix() {
+    let _limit = watchdog("two_jobs_at_once_in_one_process_do_not_mix", LIMIT);
+    for tcp in [false, true] {
+        std::thread::scope(|scope| {
+            for value in [1, 100, 10_000] {
+                let adjust = move |options: &mut InitOptions| {
+                    options.timeouts.op = Duration::from_secs(20);
+                    if tcp {
+                        options.without_links = vec!["shm".to_owned()];
+                    }
+                };
+                scope.spawn(move || {
+                    threads(3, adjust, move |world| {
+                        let copy = world.duplicate().expect("duplicate");
+                        for _ in 0..50 {
+                            assert_eq!(
+                                (sum(&world, value), sum(&copy, value)),
+                                (3 * value, 3 * value)
+                            );
+                        }
+                        world.finalize().expect("finalize");
+                    })
+                });
+            }
+        });
     }
 }
 
