@@ -217,7 +217,7 @@ fn strangers_cost_a_running_job_nothing() {
     }
     for _ in 0..JOINING.get() {
         at_root.come(root);
-        if at_root.made % 50 == 0 {
+        if at_root.made.is_multiple_of(50) {
             lost(&root.to_string());
         }
     }
