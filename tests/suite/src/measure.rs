@@ -70,6 +70,15 @@ impl Held {
     }
 }
 
+/// How often the system took the core from this thread so far.
+#[must_use]
+pub fn preemptions() -> u64 {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let mut lines = status.lines();
+    let count = lines.find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"));
+    count.and_then(|rest| rest.trim().parse().ok()).unwrap_or(0)
+}
+
 /// Memory of this process that is in RAM, in bytes.
 #[must_use]
 pub fn resident_bytes() -> u64 {

@@ -1,14 +1,24 @@
 //! Progress is process-wide, and starting a call is not doing it.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use unisono::{Buffer, Communicator, InitOptions, Pending, ReduceOp};
-use unisono_tests::{Count, Job, Rng, quantiles, soaking, threads, watchdog};
+use unisono_tests::{
+    Count, Job, Rng, Watchdog, preemptions, quantiles, soaking, threads, watchdog,
+};
 
-const LIMIT: Duration = Duration::from_secs(240);
+const LIMIT: Duration = Duration::from_secs(600);
 const STARTS: Count = Count::new(30, 500);
-const COMPUTES: Count = Count::new(6, 20);
+const COMPUTES: Count = Count::new(4, 20);
 const COMMUNICATORS: Count = Count::new(8, 32);
+
+/// One test at a time: they measure, and share the process's progress.
+fn alone(test: &str) -> (MutexGuard<'static, ()>, Watchdog) {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    (alone, watchdog(test, LIMIT))
+}
 
 fn without_shm(options: &mut InitOptions) {
     options.without_links = vec!["shm".to_owned()];
@@ -22,13 +32,34 @@ fn either(tcp: bool) -> impl Fn(&mut InitOptions) + Send + Sync + 'static {
     }
 }
 
+/// How long starts took, and which of them the system interrupted to run somebody else.
+#[derive(Default)]
+struct Times {
+    all: Vec<Duration>,
+    undisturbed: Vec<Duration>,
+}
+
+impl Times {
+    fn time<T>(&mut self, start: impl FnOnce() -> T) -> T {
+        let before = preemptions();
+        let since = Instant::now();
+        let started = start();
+        let time = since.elapsed();
+        self.all.push(time);
+        if preemptions() == before {
+            self.undisturbed.push(time);
+        }
+        started
+    }
+}
+
 /// Rank 0 starts 64 MiB, and 8 B behind it, while no peer is there; the peer comes later.
-fn starts(tcp: bool, count: u64) -> [Duration; 3] {
+fn starts(tcp: bool, count: u64) -> Times {
     let ranks = threads(2, either(tcp), move |world| {
         let gate = world.duplicate().expect("duplicate");
         let mut large: Buffer<f32> = world.buffer(16 << 20).expect("64 MiB");
         let mut small: Buffer<f32> = world.buffer(2).expect("8 B");
-        let mut times = Vec::new();
+        let mut times = Times::default();
         for _ in 0..count {
             large.fill(1.0);
             small.fill(2.0);
@@ -40,16 +71,16 @@ fn starts(tcp: bool, count: u64) -> [Duration; 3] {
                 // The peer sleeps now: it takes no core from the start.
                 std::thread::sleep(Duration::from_millis(3));
             }
-            let since = Instant::now();
-            let pending = world.start_all_reduce(large, ReduceOp::Sum).expect("start");
-            times.push(since.elapsed());
+            let pending = times
+                .time(|| world.start_all_reduce(large, ReduceOp::Sum))
+                .expect("start");
             if world.rank() == 0 {
                 // The thread has taken it up and stands at the first wait.
                 std::thread::sleep(Duration::from_millis(3));
             }
-            let since = Instant::now();
-            let second = world.start_all_reduce(small, ReduceOp::Sum).expect("start");
-            times.push(since.elapsed());
+            let second = times
+                .time(|| world.start_all_reduce(small, ReduceOp::Sum))
+                .expect("start");
             if world.rank() == 0 {
                 assert!(!pending.is_done().expect("no error"), "no peer is there");
                 gate.barrier().expect("barrier");
@@ -61,21 +92,23 @@ fn starts(tcp: bool, count: u64) -> [Duration; 3] {
         world.finalize().expect("finalize");
         times
     });
-    let mut times = ranks[0].clone();
-    quantiles(&mut times)
+    ranks.into_iter().next().expect("rank 0")
 }
 
-/// The other tests of a test command share the machine: there the median counts, and the 99th
-/// percentile in a soak.
+/// The test command shares the machine with other work: there the median counts. In a soak it is
+/// the 99th percentile of the starts that the system did not interrupt; it is told of all of them.
 #[test]
 fn starting_returns_at_once_with_no_peer_there() {
-    let _limit = watchdog("starting_returns_at_once_with_no_peer_there", LIMIT);
+    let (_alone, _limit) = alone("starting_returns_at_once_with_no_peer_there");
     for tcp in [false, true] {
-        let [median, p99, most] = starts(tcp, STARTS.get());
-        let over = if tcp { "tcp" } else { "shared memory" };
+        let mut times = starts(tcp, STARTS.get());
+        let interrupted = times.all.len() - times.undisturbed.len();
+        let [_, p99_of_all, _] = quantiles(&mut times.all);
+        let [median, p99, most] = quantiles(&mut times.undisturbed);
         println!(
-            "soak: {STARTS} times 64 MiB and 8 B started over {over} with no peer there: \
-             median {median:?}, p99 {p99:?}, longest {most:?}"
+            "soak: {STARTS} times 64 MiB and 8 B started over {} with no peer there: median {median:?}, p99 {p99:?}, \
+             longest {most:?}; with the {interrupted} that the system interrupted: p99 {p99_of_all:?}",
+            if tcp { "tcp" } else { "shared memory" }
         );
         let judged = if soaking() { p99 } else { median };
         assert!(
@@ -124,7 +157,7 @@ fn compute(time: Duration, ranks: u32) {
 
 #[test]
 fn peers_do_not_wait_for_a_rank_that_computes() {
-    let _limit = watchdog("peers_do_not_wait_for_a_rank_that_computes", LIMIT);
+    let (_alone, _limit) = alone("peers_do_not_wait_for_a_rank_that_computes");
     const RANKS: u32 = 2;
     let time = Duration::from_millis(if soaking() { 2000 } else { 500 });
     let ranks = Job::new("peers_do_not_wait_for_a_rank_that_computes", RANKS).start(move |rank| {
@@ -157,8 +190,15 @@ fn peers_do_not_wait_for_a_rank_that_computes() {
             "waits (no core to spare)"
         },
     );
+    // A peer that waited would take as long as the computation; how little it costs not to is for a
+    // machine that does nothing else.
+    let allowed = if soaking() {
+        1.2 * undisturbed + 5e3
+    } else {
+        time.as_secs_f64() * 1e6 / 2.0
+    };
     assert!(
-        disturbed <= 1.2 * undisturbed + 5e3,
+        disturbed <= allowed,
         "{disturbed} µs against {undisturbed} µs"
     );
 }
@@ -179,7 +219,7 @@ fn start_in(world: &Communicator, value: f32) -> Pending<Buffer<f32>> {
 
 #[test]
 fn a_started_call_goes_on_below_a_blocking_one() {
-    let _limit = watchdog("a_started_call_goes_on_below_a_blocking_one", LIMIT);
+    let (_alone, _limit) = alone("a_started_call_goes_on_below_a_blocking_one");
     for tcp in [false, true] {
         threads(3, either(tcp), |world| {
             let other = world.duplicate().expect("duplicate");
@@ -204,10 +244,7 @@ fn a_started_call_goes_on_below_a_blocking_one() {
 
 #[test]
 fn many_communicators_started_in_random_order_do_not_hang() {
-    let _limit = watchdog(
-        "many_communicators_started_in_random_order_do_not_hang",
-        LIMIT,
-    );
+    let (_alone, _limit) = alone("many_communicators_started_in_random_order_do_not_hang");
     let seed = Rng::seed();
     let count = COMMUNICATORS.get();
     for tcp in [false, true] {
