@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use unisono::bootstrap::BootstrapError;
 use unisono::{Communicator, Init, InitError, InitOptions};
 
 use crate::launch::{Launch, Output};
@@ -71,23 +72,15 @@ impl JoinArgs {
         let mut init = self.init()?;
         logging::take_level(&init.cluster()?.cluster);
         match init.options() {
-            Err(InitError::Bootstrap(unisono::bootstrap::BootstrapError::NoLauncher {
-                ..
-            })) if alone => {
-                init = init
-                    .rank(0)
-                    .size(1)
-                    .job(format!("alone {}", std::process::id()));
+            Err(InitError::Bootstrap(BootstrapError::NoLauncher { .. })) if alone => {
+                let job = format!("alone {}", std::process::id());
+                init = init.rank(0).size(1).job(job);
                 Ok(init.options()?)
             }
-            options => options
-                .context("add --ranks N to start N ranks on this machine")
-                .or_else(|error| match error.downcast_ref::<InitError>() {
-                    Some(InitError::Bootstrap(
-                        unisono::bootstrap::BootstrapError::NoLauncher { .. },
-                    )) => Err(error),
-                    _ => Err(anyhow::anyhow!("{}", error.root_cause())),
-                }),
+            Err(error @ InitError::Bootstrap(BootstrapError::NoLauncher { .. })) => {
+                bail!("{error}; or add --ranks N to start N ranks on this machine")
+            }
+            options => Ok(options?),
         }
     }
 

@@ -30,7 +30,7 @@ enum Command {
     Check {
         /// A plugin's name, or the path of a library or manifest.
         #[arg(value_name = "NAME|PATH", required = true)]
-        plugins: Vec<String>,
+        wanted: Vec<String>,
         #[command(flatten)]
         ask: Ask,
     },
@@ -38,7 +38,7 @@ enum Command {
     Params {
         /// A plugin's name, or the path of a library or manifest.
         #[arg(value_name = "NAME|PATH")]
-        plugin: String,
+        wanted: String,
         #[command(flatten)]
         join: Box<JoinArgs>,
     },
@@ -60,8 +60,8 @@ struct Ask {
 pub fn run(args: Args) -> Result<ExitCode> {
     match args.command {
         Command::List { ask } => list(&ask),
-        Command::Check { plugins, ask } => check(&plugins, &ask),
-        Command::Params { plugin, join } => params(&plugin, &join),
+        Command::Check { wanted, ask } => check(&wanted, &ask),
+        Command::Params { wanted, join } => params(&wanted, &join),
         Command::Probe { path } => Ok(ExitCode::from(probe::child_main(&path) as u8)),
     }
 }

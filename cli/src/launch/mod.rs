@@ -67,7 +67,7 @@ impl Launch {
         let signals = Signals::block()?;
         let identity = Identity::fresh()?;
         let printer = Printer::new(self.ranks);
-        let mut ranks = Ranks::start(self, &identity, &printer)?;
+        let mut ranks = Ranks::start(self, &identity, signals.before(), &printer)?;
         let code = self.watch(&mut ranks, &signals, &printer);
         drop(ranks);
         printer.finish();

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 
 use super::identity::Identity;
 use super::lines::{Printer, Stream};
+use super::signals::Mask;
 use super::{Launch, Output};
 
 /// The processes that run. Dropped, those that are left are killed with all that they started.
@@ -28,14 +29,21 @@ pub struct Ended {
 }
 
 impl Ranks {
-    pub fn start(launch: &Launch, identity: &Identity, printer: &Printer) -> Result<Self> {
+    pub fn start(
+        launch: &Launch,
+        identity: &Identity,
+        mask: Mask,
+        printer: &Printer,
+    ) -> Result<Self> {
         let mut ranks = Self {
             running: Vec::with_capacity(launch.ranks as usize),
         };
         for rank in 0..launch.ranks {
-            let mut child = command(launch, identity, rank).spawn().with_context(|| {
-                format!("starting rank {rank}: {}", launch.program.to_string_lossy())
-            })?;
+            let mut child = command(launch, identity, mask, rank)
+                .spawn()
+                .with_context(|| {
+                    format!("starting rank {rank}: {}", launch.program.to_string_lossy())
+                })?;
             if let Some(out) = child.stdout.take() {
                 printer.follow(rank, out, Stream::Out);
             }
@@ -113,7 +121,7 @@ impl Ended {
     }
 }
 
-fn command(launch: &Launch, identity: &Identity, rank: u32) -> Command {
+fn command(launch: &Launch, identity: &Identity, mask: Mask, rank: u32) -> Command {
     let mut command = Command::new(&launch.program);
     let size = launch.ranks.to_string();
     command
@@ -149,6 +157,7 @@ fn command(launch: &Launch, identity: &Identity, rank: u32) -> Command {
                 // The parent died before the signal was set.
                 libc::_exit(1);
             }
+            mask.apply();
             Ok(())
         });
     }

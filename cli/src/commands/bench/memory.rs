@@ -40,6 +40,11 @@ impl Block {
         }
     }
 
+    /// Whether peers reach it directly.
+    pub fn is_direct(&self) -> bool {
+        matches!(self, Self::Window(window) if window.is_direct())
+    }
+
     /// The first bytes. No call may be using them.
     pub fn bytes(&self, len: u64) -> &[u8] {
         match self {

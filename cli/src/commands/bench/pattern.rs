@@ -83,6 +83,7 @@ fn value(dtype: DataType, reduction: ReduceOp, ranks: u32, rank: u32, at: u64) -
         DataType::U8 => 255,
         DataType::Bf16 => 256,
         DataType::F16 => 2048,
+        DataType::I16 | DataType::U16 => 32_767,
         _ => 1 << 20,
     };
     let most = match reduction {
@@ -177,6 +178,29 @@ mod tests {
                     .map(|r| value(DataType::I8, ReduceOp::Prod, ranks, r, at))
                     .product();
                 assert!([2, 6].contains(&product) || ranks == 1, "{product}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_value_is_exact_in_its_type() {
+        for dtype in DataType::ALL {
+            for reduction in ReduceOp::ALL {
+                let most = (0..PERIOD)
+                    .map(|at| value(dtype, reduction, 3, 1, at))
+                    .max();
+                let most = most.unwrap_or(0);
+                let (mut encoded, mut next) = (Vec::new(), Vec::new());
+                Number::Whole(most).encode(dtype, &mut encoded);
+                Number::Whole(most - 1).encode(dtype, &mut next);
+                assert_ne!(encoded, next, "{dtype} {reduction}");
+                let limit = match dtype {
+                    DataType::I8 => i64::from(i8::MAX),
+                    DataType::U8 => i64::from(u8::MAX),
+                    DataType::I16 => i64::from(i16::MAX),
+                    _ => i64::MAX,
+                };
+                assert!(most <= limit, "{dtype} {reduction}: {most}");
             }
         }
     }

@@ -187,11 +187,11 @@ impl Report {
                 ranks: self.rank_count,
                 bytes: row.shape.bytes(),
                 dtype: row.shape.dtype.name(),
-                usec_median: figures.median,
-                usec_min: figures.min,
-                usec_p99: figures.p99,
-                algbw,
-                busbw,
+                usec_median: rounded(figures.median, 3),
+                usec_min: rounded(figures.min, 3),
+                usec_p99: rounded(figures.p99, 3),
+                algbw: rounded(algbw, 6),
+                busbw: rounded(busbw, 6),
                 transport: &self.transport,
                 algorithm: &row.algorithm,
                 wrong: row.wrong.iter().flatten().sum(),
@@ -264,6 +264,12 @@ impl Report {
             Ok(out.flush()?)
         })
     }
+}
+
+/// To so many decimals: more say nothing.
+fn rounded(value: f64, decimals: i32) -> f64 {
+    let unit = 10_f64.powi(decimals);
+    (value * unit).round() / unit
 }
 
 /// A time in microseconds in at most seven characters.

@@ -16,8 +16,9 @@ use super::{Args, pattern};
 /// A communicator that is measured.
 pub struct Side {
     pub communicator: Communicator,
-    /// For the half of send_recv that receives, which must not wait for the half that sends.
-    receiving: Communicator,
+    /// The messages of odd ranks in send_recv: calls of one communicator wait for each other, and
+    /// sending must not wait for receiving.
+    odd: Communicator,
     /// The first plugin's name.
     pub plugin: String,
 }
@@ -26,7 +27,6 @@ pub struct Side {
 pub struct Buffers {
     send: std::cell::RefCell<Block>,
     recv: std::cell::RefCell<Block>,
-    windows: bool,
 }
 
 impl Buffers {
@@ -34,7 +34,6 @@ impl Buffers {
         Ok(Self {
             send: Block::new(communicator, send, windows)?.into(),
             recv: Block::new(communicator, recv, windows)?.into(),
-            windows,
         })
     }
 }
@@ -65,12 +64,12 @@ impl Side {
             .map(|p| p.name.clone())
             .unwrap_or_default();
         let communicator = Communicator::init(options)?;
-        let receiving = communicator
+        let odd = communicator
             .duplicate()
             .context("a second communicator for send_recv")?;
         Ok(Self {
             communicator,
-            receiving,
+            odd,
             plugin,
         })
     }
@@ -82,7 +81,7 @@ impl Side {
 
     /// Leaves, with all ranks.
     pub fn finalize(self) -> Result<()> {
-        self.receiving.finalize()?;
+        self.odd.finalize()?;
         Ok(self.communicator.finalize()?)
     }
 
@@ -106,17 +105,16 @@ impl Side {
             }?);
         }
         let from = (rank + shape.ranks - 1) % shape.ranks;
+        let of = |sender: u32| match sender % 2 {
+            0 => &self.communicator,
+            _ => &self.odd,
+        };
         // SAFETY: as above; the work is waited for before the buffers can go, or the communicator is
         // broken and touches them no more.
-        let sent = unsafe {
-            self.communicator
-                .start_raw(shape.call(rank), input, 0, count, dtype, None)
-        }?;
+        let sent = unsafe { of(rank).start_raw(shape.call(rank), input, 0, count, dtype, None) }?;
         // SAFETY: as above.
-        let received = unsafe {
-            self.receiving
-                .call_raw(Op::Recv { from }, 0, output, count, dtype, None)
-        };
+        let received =
+            unsafe { of(from).call_raw(Op::Recv { from }, 0, output, count, dtype, None) };
         sent.wait()?;
         Ok(received?)
     }
@@ -202,10 +200,17 @@ impl Side {
 
     /// What runs, for the table.
     pub fn algorithm(&self, shape: &Shape, buffers: &Buffers) -> Result<String> {
-        let (op, bytes) = (shape.call(self.communicator.rank()), shape.bytes());
-        let explained = self.communicator.explain(op, bytes, shape.dtype)?;
-        let _ = buffers.windows;
-        Ok(explained.algorithm().name().to_owned())
+        let communicator = &self.communicator;
+        let (op, bytes) = (shape.call(communicator.rank()), shape.bytes());
+        let direct = buffers.send.borrow().is_direct() && buffers.recv.borrow().is_direct();
+        let explained = if direct {
+            communicator.explain_windows(op, bytes, shape.dtype)?
+        } else {
+            communicator.explain(op, bytes, shape.dtype)?
+        };
+        let winner = explained.selection().winner();
+        let windowed = if winner.windowed { " (w)" } else { "" };
+        Ok(format!("{}{windowed}", winner.algorithm))
     }
 
     /// The kinds of links between the ranks.

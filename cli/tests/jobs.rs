@@ -1,0 +1,256 @@
+//! Subcommands that form communicators. They need the plugins of this build.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use common::{Done, run, unisono};
+
+/// The plugins of this build, or why there are none. They are other packages' libraries, which
+/// cargo does not build for this one's tests.
+fn plugins() -> Result<PathBuf, String> {
+    let folder = Path::new(env!("CARGO_BIN_EXE_unisono"))
+        .parent()
+        .expect("a folder");
+    let missing = ["host", "tcp"]
+        .map(|name| folder.join(format!("libunisono_plugin_{name}.so")))
+        .into_iter()
+        .find(|path| !path.exists());
+    match missing {
+        None => Ok(folder.to_owned()),
+        Some(path) => Err(format!("{} is not built", path.display())),
+    }
+}
+
+/// Runs the command line with the plugins of this build; `None`, with the reason printed, if there
+/// are none.
+fn job(args: &[&str]) -> Option<Done> {
+    match plugins() {
+        Ok(folder) => Some(run(unisono().args(args).env("UNISONO_PLUGIN_PATH", folder))),
+        Err(why) => {
+            println!("skipped: {why}");
+            None
+        }
+    }
+}
+
+#[test]
+fn json_lines_have_exactly_the_keys_that_others_print_too() {
+    let Some(done) = job(&[
+        "bench",
+        "all_reduce,barrier",
+        "--ranks",
+        "2",
+        "-b",
+        "8",
+        "-e",
+        "4K",
+        "-n",
+        "2",
+        "--json",
+    ]) else {
+        return;
+    };
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let lines: Vec<serde_json::Value> = done
+        .out
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect();
+    let sizes: Vec<u64> = lines.iter().map(|l| l["bytes"].as_u64().unwrap()).collect();
+    assert_eq!(sizes, [8, 32, 128, 512, 2048, 4096, 0]);
+    let expected: BTreeSet<&str> = [
+        "peer",
+        "op",
+        "ranks",
+        "bytes",
+        "dtype",
+        "usec_median",
+        "usec_min",
+        "usec_p99",
+        "algbw_GBps",
+        "busbw_GBps",
+        "transport",
+        "algorithm",
+        "wrong",
+    ]
+    .into();
+    for line in &lines {
+        let keys: BTreeSet<&str> = line
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
+        assert_eq!(keys, expected);
+        assert_eq!(
+            (&line["peer"], &line["ranks"], &line["wrong"]),
+            (&"unisono".into(), &2.into(), &0.into())
+        );
+        assert_eq!(line["transport"], "shm");
+        let figure = |key: &str| line[key].as_f64().unwrap();
+        assert!(figure("usec_min") > 0.0 && figure("usec_min") <= figure("usec_median"));
+        assert!(figure("usec_median") <= figure("usec_p99"));
+    }
+}
+
+#[test]
+fn every_operation_type_and_reduction_is_right_in_place_and_out_of_place() {
+    let ops = "all_reduce,all_gather,reduce_scatter,broadcast,send_recv";
+    let Some(done) = job(&[
+        "bench", ops, "--ranks", "3", "-b", "0", "-e", "5000", "-f", "100", "-d", "all", "-o",
+        "all", "-n", "1", "-w", "0", "--rounds", "1", "-r", "2",
+    ]) else {
+        return;
+    };
+    let wrong: Vec<&str> = (done.out.lines())
+        .filter(|line| line.split_whitespace().count() > 10 && !line.starts_with('#'))
+        .filter(|line| {
+            let cells: Vec<&str> = line.split_whitespace().collect();
+            cells[8] != "0" || !["0", "-"].contains(&cells[12])
+        })
+        .collect();
+    assert!(
+        done.code == Some(0) && wrong.is_empty(),
+        "{wrong:#?} {}",
+        done.err
+    );
+    assert!(done.out.contains("# Out of bounds values : 0 OK"));
+    for text in [
+        "bf16    avg",
+        "i8   prod",
+        "u64    max",
+        "out-of-place",
+        "algorithm",
+        "(GB/s)",
+    ] {
+        assert!(done.out.contains(text), "{text}: {}", done.out);
+    }
+}
+
+#[test]
+fn windows_and_other_links_are_right_too() {
+    let sweep = ["-e", "64K", "-f", "16", "-n", "2", "--rounds", "2"];
+    for options in [&["--windows", "--dirty"][..], &["--without-links", "shm"]] {
+        let args = [
+            &["bench", "all_reduce,all_gather", "--ranks", "2"][..],
+            &sweep,
+            options,
+        ]
+        .concat();
+        let Some(done) = job(&args) else {
+            return;
+        };
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert!(done.out.contains("0 OK"), "{}", done.out);
+        let links = if options[0] == "--windows" {
+            "Links: shm"
+        } else {
+            "Links: tcp"
+        };
+        assert!(done.out.contains(links), "{}", done.out);
+    }
+}
+
+#[test]
+fn wrong_command_lines_end_with_2_and_failures_with_1() {
+    let code = |args: &[&str]| run(unisono().args(args)).code;
+    assert_eq!(code(&["bench", "all_redcue"]), Some(2));
+    assert_eq!(code(&["bench", "all_reduce", "-b", "8Q"]), Some(2));
+    assert_eq!(
+        code(&["bench", "all_reduce", "-b", "8M", "-e", "8K"]),
+        Some(1)
+    );
+    let alone = run(unisono().args(["bench", "all_reduce"]));
+    assert_eq!(alone.code, Some(1));
+    assert!(alone.err.contains("--ranks"), "{alone:?}");
+    let plugin = run(unisono().args(["bench", "all_reduce", "--ranks", "2", "--plugin", "nosuch"]));
+    assert_eq!(plugin.code, Some(1), "{plugin:?}");
+    assert!(plugin.err.contains("nosuch"), "{plugin:?}");
+}
+
+#[test]
+fn a_graph_that_was_written_is_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("job.json");
+    let path = file.to_str().unwrap();
+    let Some(done) = job(&["topo", "--ranks", "2", "--format", "json", "-o", path]) else {
+        return;
+    };
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let table = run(unisono().args(["topo", "--graph", path]));
+    assert!(table.out.contains("2 ranks on 1 node"), "{table:?}");
+    for (format, start) in [("svg", "<svg"), ("dot", "digraph"), ("json", "{")] {
+        let done = run(unisono().args(["topo", "--graph", path, "--format", format]));
+        assert!(done.out.contains(start), "{done:?}");
+    }
+}
+
+#[test]
+fn explain_says_why_and_rules_of_the_cluster_file_decide() {
+    let Some(free) = job(&["explain", "all_reduce", "--bytes", "64M", "--ranks", "2"]) else {
+        return;
+    };
+    assert_eq!(free.code, Some(0), "{free:?}");
+    assert!(
+        free.out.contains("the lowest predicted time"),
+        "{}",
+        free.out
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cluster.yaml");
+    std::fs::write(
+        &file,
+        "algorithms:\n  - { op: all_reduce, min_bytes: 1 MiB, use: ring }\n",
+    )
+    .unwrap();
+    let file = file.to_str().unwrap();
+    let Some(forced) = job(&[
+        "explain",
+        "all_reduce",
+        "--bytes",
+        "64M",
+        "--ranks",
+        "2",
+        "--cluster-file",
+        file,
+    ]) else {
+        return;
+    };
+    assert!(
+        forced.out.contains("* ring") && forced.out.contains("an override forces it"),
+        "{}",
+        forced.out
+    );
+}
+
+#[test]
+fn plugins_are_listed_checked_and_described() {
+    let Some(list) = job(&["plugin", "list"]) else {
+        return;
+    };
+    assert!(
+        list.out.contains("host") && list.out.contains("libunisono_plugin_tcp.so"),
+        "{list:?}"
+    );
+    let Some(check) = job(&["plugin", "check", "host", "tcp"]) else {
+        return;
+    };
+    assert_eq!(check.code, Some(0), "{check:?}");
+    assert!(check.out.contains("is sound"), "{check:?}");
+    let bad = tempfile::NamedTempFile::with_suffix(".so").unwrap();
+    std::fs::write(bad.path(), "no library").unwrap();
+    let Some(refused) = job(&["plugin", "check", bad.path().to_str().unwrap()]) else {
+        return;
+    };
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.out.contains("ELF"), "{refused:?}");
+    let Some(params) = job(&["plugin", "params", "host"]) else {
+        return;
+    };
+    assert!(
+        params.out.contains("params:") && params.out.contains("spin:"),
+        "{params:?}"
+    );
+}
