@@ -50,7 +50,7 @@ impl JoinArgs {
             let Some((key, value)) = pair.split_once('=') else {
                 bail!("--set {pair}: write KEY=VALUE, such as timeouts.op=10s");
             };
-            init = init.set(key.trim(), value.trim());
+            init = init.set(key.trim(), value_of(value.trim()));
         }
         for name in &self.plugin {
             init = init.plugin(name);
@@ -88,6 +88,11 @@ impl JoinArgs {
     pub fn join(&self, alone: bool) -> Result<Communicator> {
         Ok(Communicator::init(self.options(alone)?)?)
     }
+}
+
+/// Numbers, truth values and lists as JSON writes them; everything else is a text.
+fn value_of(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
 
 /// Whether a subcommand starts its ranks itself.

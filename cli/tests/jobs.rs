@@ -1,27 +1,13 @@
 //! Subcommands that form communicators. They need the plugins of this build.
 
 mod common;
+#[path = "common/plugins.rs"]
+mod plugins;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
 use common::{Done, run, unisono};
-
-/// The plugins of this build, or why there are none. They are other packages' libraries, which
-/// cargo does not build for this one's tests.
-fn plugins() -> Result<PathBuf, String> {
-    let folder = Path::new(env!("CARGO_BIN_EXE_unisono"))
-        .parent()
-        .expect("a folder");
-    let missing = ["host", "tcp"]
-        .map(|name| folder.join(format!("libunisono_plugin_{name}.so")))
-        .into_iter()
-        .find(|path| !path.exists());
-    match missing {
-        None => Ok(folder.to_owned()),
-        Some(path) => Err(format!("{} is not built", path.display())),
-    }
-}
+use plugins::{plugins, skip};
 
 /// Runs the command line with the plugins of this build; `None`, with the reason printed, if there
 /// are none.
@@ -29,7 +15,7 @@ fn job(args: &[&str]) -> Option<Done> {
     match plugins() {
         Ok(folder) => Some(run(unisono().args(args).env("UNISONO_PLUGIN_PATH", folder))),
         Err(why) => {
-            println!("skipped: {why}");
+            skip(args[0], &why);
             None
         }
     }

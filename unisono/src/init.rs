@@ -126,10 +126,11 @@ impl Init {
         self
     }
 
-    /// Gives a key of the cluster file another value: `.set("timeouts.op", "10s")`.
+    /// Gives a key of the cluster file another value: `.set("timeouts.op", "10s")`,
+    /// `.set("memory.slots", 4)`. What is wrong with it is found when the rank joins.
     #[must_use]
-    pub fn set(mut self, path: impl Into<String>, value: impl Into<String>) -> Self {
-        self.code = self.code.set(path, value.into());
+    pub fn set(mut self, path: impl Into<String>, value: impl Into<serde_json::Value>) -> Self {
+        self.code = self.code.set(path, value);
         self
     }
 

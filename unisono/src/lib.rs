@@ -35,6 +35,7 @@
 //! others were doing; after one that is not [harmless](Error::is_harmless) the survivors can go on
 //! with [`Communicator::shrink`].
 
+mod capi;
 mod init;
 
 pub use init::{Init, InitError, default_plugins};
