@@ -238,3 +238,6 @@ impl Init {
         (!text.is_empty()).then_some(text)
     }
 }
+
+#[cfg(test)]
+mod tests;
