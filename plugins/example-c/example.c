@@ -486,7 +486,7 @@ typedef struct {
   unisono_status failed; /* 0, or what it failed with */
   unisono_error error;
   sleeper sleeper;
-  int stop;
+  int stop, running; /* running: a command is under way, and touches the host's memory */
   atomic_int aborted;
 } queue;
 
@@ -531,7 +531,8 @@ static void queue_abort(queue *q) {
 
 static void queue_state(queue *q, uint32_t busy, unisono_queue_state *out) {
   if (out == NULL) return;
-  out->state = q->failed != 0 ? UNISONO_QUEUE_FAILED
+  /* FAILED is also a promise: memory is left alone from now on. */
+  out->state = q->failed != 0 ? (q->running ? UNISONO_QUEUE_WAITING : UNISONO_QUEUE_FAILED)
                : q->accepted == q->completed ? UNISONO_QUEUE_IDLE : busy;
   out->accepted = q->accepted;
   out->completed = q->completed;
@@ -701,9 +702,11 @@ static void *worker(void *arg) {
     if (q->stop) break;
     command c = q->ring[q->completed % q->depth];
     unisono_error error = {.struct_size = sizeof error};
+    q->running = 1;
     pthread_mutex_unlock(&q->lock);
     unisono_status status = run(s, &c, &error);
     pthread_mutex_lock(&q->lock);
+    q->running = 0;
     if (status != UNISONO_OK) {
       if (q->failed == 0) q->error = error;
       queue_fail(q, status);
@@ -1151,7 +1154,10 @@ static unisono_status link_poll(unisono_link l, uint64_t budget, unisono_queue_s
   unisono_status status = UNISONO_OK;
   uint64_t out = budget, in = budget;
   enum stage before = l->stage;
-  if (!atomic_load(&l->q.aborted) && l->q.failed == 0) {
+  pthread_mutex_lock(&l->q.lock);
+  int run = l->q.running = l->q.failed == 0;
+  pthread_mutex_unlock(&l->q.lock);
+  if (run) {
     while (l->stage != UP && status == UNISONO_OK) status = link_connect(l, &problem);
     if (l->stage == UP && status >= 0) {
       status = link_send(l, &out, &problem);
@@ -1163,13 +1169,14 @@ static unisono_status link_poll(unisono_link l, uint64_t budget, unisono_queue_s
       }
     }
   }
+  pthread_mutex_lock(&l->q.lock);
+  l->q.running = 0;
   if (status < 0) {
-    pthread_mutex_lock(&l->q.lock);
     if (l->q.failed == 0) l->q.error = problem;
     queue_fail(&l->q, status);
-    pthread_mutex_unlock(&l->q.lock);
-    if (l->fd >= 0) shutdown(l->fd, SHUT_RDWR);
   }
+  pthread_mutex_unlock(&l->q.lock);
+  if (status < 0 && l->fd >= 0) shutdown(l->fd, SHUT_RDWR);
   l->ready = l->stage == UP && (out == 0 || in == 0);
   uint32_t busy = l->stage != UP ? UNISONO_QUEUE_CONNECTING
                   : l->ready ? UNISONO_QUEUE_READY : UNISONO_QUEUE_WAITING;

@@ -30,6 +30,8 @@ pub const LINES: u64 = 8;
 pub struct Ends<'a> {
     case: &'a Case,
     id: u64,
+    /// Rounds of [`Ends::put_one`].
+    rounds: u64,
     /// The link; it goes before the memory that its peer writes.
     pub link: Link,
     /// Flags that the peer signals: window [`FLAGS`].
@@ -103,7 +105,7 @@ pub fn link_over(
 
 /// Tags of one link's own messages.
 const fn tag(id: u64, number: u64) -> u64 {
-    1 << 40 | id << 8 | number
+    1 << 40 | id << 20 | number
 }
 
 impl<'a> Ends<'a> {
@@ -133,6 +135,7 @@ impl<'a> Ends<'a> {
         let mut ends = Self {
             case,
             id,
+            rounds: 0,
             link: link(case, instance, id)?,
             flags: Flags::anywhere(device.as_ref(), LINES)?,
             data: Region::new(device.as_ref(), MemoryKind::Data, bytes)?,
@@ -228,22 +231,25 @@ impl<'a> Ends<'a> {
         })
     }
 
-    /// Sends the peer a few bytes, and takes its.
+    /// Sends the peer a few bytes, and takes its. Both processes call it, before anything else
+    /// signals flag 0.
     ///
     /// # Errors
     /// What the plugin says, or wrong bytes.
     pub fn put_one(&mut self, value: u8) -> Checked {
-        let next = self.flags.value(0) + 1;
+        self.rounds += 1;
         self.source.write(0, &[value; 100]);
         let mut batch = queue::batch();
         batch.put(&self.put(0, 100, 0, 0));
         self.submit(&mut batch)?;
-        self.await_flag(0, next)?;
+        self.await_flag(0, self.rounds)?;
         ensure!(
             self.data.read(0, 100) == [value; 100],
             "100 bytes are wrong"
         );
-        self.drain().map(|_| ())
+        self.drain()?;
+        // The peer must not write again before this.
+        self.meet(251)
     }
 
     /// Returns when both processes have called it; polls meanwhile, so that the peer's puts land.

@@ -197,7 +197,16 @@ fn mismatch(case: &Case) -> Checked {
             queue::settle(&mut stream)?;
             flags.set(0, 1, [7, 8, 10]);
         }
-        let error = queue::failure("a mismatch", &mut stream)?;
+        let mut found = None;
+        queue::until("a mismatch", || {
+            match stream.poll(queue::BUDGET) {
+                Ok(state) => ensure!(state.state != State::Idle, "other words satisfied a wait"),
+                Err(error) => found = Some(error),
+            }
+            Ok(found.is_some())
+        })?;
+        let error = found.ok_or_else(|| Stop::failed("no error"))?;
+        ensure!(!error.message.is_empty(), "a mismatch has no message");
         ensure!(
             error.status == Status::Mismatch,
             "it fails as {}: {error}",

@@ -126,6 +126,7 @@ fn sizes(case: &Case) -> Checked {
             "{size} bytes are wrong"
         );
         ends.drain()?;
+        ends.meet(round)?;
     }
     ends.part()
 }
@@ -280,6 +281,7 @@ fn wait(case: &Case) -> Checked {
             "it sent what was there before"
         );
         ends.drain()?;
+        ends.meet(1000 + n)?;
     }
     ends.part()
 }
@@ -509,6 +511,7 @@ fn bounds(case: &Case) -> Checked {
     );
     ends.meet(1)?;
     ensure!(ends.flags.value(0) == 0, "a put of a refused batch arrived");
+    ends.meet(2)?;
     ends.put_one(4)?;
     ends.part()
 }
@@ -533,6 +536,7 @@ fn refused_whole(case: &Case) -> Checked {
     )?;
     ends.meet(1)?;
     ensure!(ends.flags.value(0) == 0, "a put of a refused batch arrived");
+    ends.meet(2)?;
     ends.put_one(4)?;
     ends.part()
 }

@@ -24,7 +24,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::two(
         G,
         "peer_leaves",
-        "A peer that destroys its end is an error of the link.",
+        "Puts to a peer that has destroyed its end fail, soon and with words.",
         leaves,
     ),
     Check::two(
@@ -53,6 +53,7 @@ pub(super) const CHECKS: &[Check] = &[
     ),
 ];
 
+/// The link fails by itself.
 fn gone(ends: &mut Ends<'_>) -> Checked {
     let error = queue::failure("noticing that the peer is gone", &mut ends.link)?;
     let expected = matches!(error.status, Status::Peer | Status::Link);
@@ -86,7 +87,24 @@ fn leaves(case: &Case) -> Checked {
         drop(ends);
         return case.peer()?.meet(2);
     }
-    gone(&mut ends)?;
+    // An end in order is no error until there is more to say.
+    queue::until("noticing that the peer has left", || {
+        let mut batch = queue::batch();
+        batch.put(&ends.put(0, 8, 0, 0));
+        let answer = ends
+            .link
+            .submit(&mut batch)
+            .and_then(|_| ends.link.poll(queue::BUDGET));
+        let Err(error) = answer else {
+            return Ok(false);
+        };
+        ensure!(
+            matches!(error.status, Status::Peer | Status::Link) && !error.message.is_empty(),
+            "it fails as {}: {error}",
+            error.status
+        );
+        Ok(true)
+    })?;
     case.peer()?.meet(2)
 }
 
@@ -119,9 +137,10 @@ fn impostor(case: &Case) -> Checked {
 }
 
 fn abort(case: &Case) -> Checked {
-    let mut ends = Ends::connect(case, 1)?;
+    let (mut ends, peer) = (Ends::connect(case, 1)?, case.peer()?);
     ends.put_one(1)?;
-    ends.meet(1)?;
+    let mut batch = queue::batch();
+    batch.put(&ends.put(0, 8, 0, 0));
     if ends.role() == 0 {
         ends.link.aborter().abort();
         let error = queue::failure("an aborted link", &mut ends.link)?;
@@ -130,23 +149,21 @@ fn abort(case: &Case) -> Checked {
             "it fails as {}: {error}",
             error.status
         );
-        let mut batch = queue::batch();
-        batch.put(&ends.put(0, 8, 0, 0));
         refused("a put after an abort", ends.link.submit(&mut batch), &[])?;
-        case.peer()?.meet(2)?;
-        // The peer has tried to write; nothing may land any more.
+        peer.meet(2)?;
+        // Now the peer writes; nothing may land any more.
+        peer.meet(3)?;
         let _ = ends.link.poll(queue::BUDGET);
         let value = ends.flags.value(0);
         ensure!(value == 1, "after the abort flag 0 went to {value}");
-        return case.peer()?.meet(3);
+        return peer.meet(4);
     }
-    let mut batch = queue::batch();
-    batch.put(&ends.put(0, 8, 0, 0));
+    peer.meet(2)?;
     // It may have noticed already.
     let _ = ends.link.submit(&mut batch);
     let _ = ends.link.poll(queue::BUDGET);
-    case.peer()?.meet(2)?;
-    case.peer()?.meet(3)
+    peer.meet(3)?;
+    peer.meet(4)
 }
 
 fn abort_connecting(case: &Case) -> Checked {

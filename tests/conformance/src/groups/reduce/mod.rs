@@ -279,7 +279,9 @@ fn strided(case: &Case) -> Checked {
         [(1, 3, 5, 2), (7, 11, 7, 9), (64, 64, 100, 64)]
     {
         let repeat = 10;
-        fixture.dst.write(0, &vec![0; 16_384])?;
+        fixture
+            .dst
+            .write(0, &vec![0; fixture.dst.memory().len() as usize])?;
         let mut reduce = fixture.command(op);
         reduce.elements = elements;
         reduce.repeat = repeat;
