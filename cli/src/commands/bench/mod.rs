@@ -85,7 +85,7 @@ pub struct Args {
     /// Use memory that the peers can reach directly (`Communicator::alloc`).
     #[arg(long)]
     windows: bool,
-    /// Show the devices and the link graph first.
+    /// Show the devices and the link graph first (not with --json).
     #[arg(long)]
     topo: bool,
     /// One JSON object a line instead of the table (times out of place; min and p99 over rounds).

@@ -33,6 +33,8 @@ pub struct Report {
     wrong: u64,
     checked: bool,
     bus: Vec<f64>,
+    /// The other side's medians over the first one's.
+    ratios: Vec<f64>,
 }
 
 /// One line of `--json`: these keys and no others, which other libraries' benches print too.
@@ -78,8 +80,10 @@ impl Report {
             wrong: 0,
             checked: args.check == 1,
             bus: Vec::new(),
+            ratios: Vec::new(),
         };
-        if args.topo {
+        // Lines of JSON stand alone.
+        if args.topo && !args.json {
             report.print(&unisono::graph::draw::table(communicator.graph()))?;
         }
         if !args.json {
@@ -162,6 +166,9 @@ impl Report {
                     .first()
                     .map(|figures| row.shape.bandwidth(figures.median).1),
             );
+        }
+        if let [ours, theirs, ..] = row.times[0][..] {
+            self.ratios.push(theirs.median / ours.median);
         }
         let text = if self.json {
             self.lines(row)?
@@ -247,9 +254,17 @@ impl Report {
                 (true, wrong) => format!("{wrong} FAILED"),
             };
             let average = self.bus.iter().sum::<f64>() / self.bus.len().max(1) as f64;
-            self.print(&format!(
-                "#\n# Out of bounds values : {verdict}\n# Avg bus bandwidth    : {average:.3}\n#\n"
-            ))?;
+            let mut text = format!(
+                "#\n# Out of bounds values : {verdict}\n# Avg bus bandwidth    : {average:.3}\n"
+            );
+            if let [ours, theirs, ..] = &self.sides[..] {
+                let logs = self.ratios.iter().map(|ratio| ratio.ln()).sum::<f64>();
+                let mean = (logs / self.ratios.len().max(1) as f64).exp();
+                text.push_str(&format!(
+                    "# {theirs}'s time over {ours}'s, out of place, geometric mean: {mean:.3}\n"
+                ));
+            }
+            self.print(&(text + "#\n"))?;
         }
         Ok(self.wrong)
     }
