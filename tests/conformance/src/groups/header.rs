@@ -110,9 +110,13 @@ fn major(case: &Case) -> Checked {
     Ok(())
 }
 
+/// Functions, each by its table and its name.
+type Functions = &'static [(&'static str, &'static str)];
+
 fn whole(case: &Case) -> Checked {
     // If the first is there, so must be the others.
-    let together: &[(&str, &str, &[(&str, &str)])] = &[
+    type Function = (&'static str, &'static str);
+    let together: &[(&str, &str, &[Function])] = &[
         (
             "memory",
             "alloc",

@@ -148,7 +148,7 @@ fn any_order(case: &Case) -> Checked {
         shift += 1;
         let len = all.len();
         all.rotate_left(shift % len);
-        if shift % 2 == 0 {
+        if shift.is_multiple_of(2) {
             all.reverse();
         }
         while !all.is_empty() {

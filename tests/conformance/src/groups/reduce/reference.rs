@@ -74,8 +74,8 @@ where
     match op {
         reduction::SUM => a + b,
         reduction::PROD => a * b,
-        // A NaN is not equal to itself; a sum with one is NaN.
-        _ if a != a || b != b => a + b,
+        // A NaN compares with nothing; a sum with one is NaN.
+        _ if a.partial_cmp(&b).is_none() => a + b,
         reduction::MIN if a < b => a,
         reduction::MAX if a > b => a,
         _ => b,
