@@ -448,7 +448,10 @@ impl OnFailure for Tell {
 /// it, since each rank makes a new key when it joins: a process may be in several jobs, whose links
 /// share a port.
 pub(super) fn first_id(table: &Directory) -> u64 {
-    let keys = table.entries().iter().flat_map(|entry| entry.public_key.as_chunks().0);
+    let keys = table
+        .entries()
+        .iter()
+        .flat_map(|entry| entry.public_key.as_chunks().0);
     keys.fold(0, |id, key| mix(id ^ u64::from_le_bytes(*key)))
 }
 
