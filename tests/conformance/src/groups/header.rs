@@ -115,8 +115,7 @@ type Functions = &'static [(&'static str, &'static str)];
 
 fn whole(case: &Case) -> Checked {
     // If the first is there, so must be the others.
-    type Function = (&'static str, &'static str);
-    let together: &[(&str, &str, &[Function])] = &[
+    let together: &[(&str, &str, Functions)] = &[
         (
             "memory",
             "alloc",
