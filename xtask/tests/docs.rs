@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const PAGES: [&str; 4] = [
     "README.md",
@@ -104,4 +105,33 @@ fn tests_that_the_architecture_names_exist() {
         .filter(|name| !found.contains(**name))
         .collect();
     assert!(missing.is_empty(), "no such functions: {missing:?}");
+}
+
+#[test]
+fn the_c_program_of_the_readme_compiles() {
+    let text = read(&root().join("README.md"));
+    let program = text
+        .split("```c\n")
+        .nth(1)
+        .expect("the README has a program in C");
+    let program = program.split("```").next().unwrap_or(program);
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme.c");
+    fs::write(&file, program).expect("a file in the target folder");
+    let compiled = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
+        .args([
+            "-std=c11",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-fsyntax-only",
+            "-I",
+        ])
+        .args([root().join("include"), file])
+        .output()
+        .expect("a C compiler");
+    assert!(
+        compiled.status.success(),
+        "{}",
+        String::from_utf8_lossy(&compiled.stderr)
+    );
 }
