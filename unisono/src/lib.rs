@@ -46,3 +46,8 @@ pub use unisono_collectives::*;
 pub use unisono_graph as graph;
 pub use unisono_hal as hal;
 pub use unisono_plan as plan;
+
+/// The README's programs compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
