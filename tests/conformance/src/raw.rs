@@ -4,6 +4,7 @@
 
 use std::ffi::c_void;
 use std::ptr::{null_mut, with_exposed_provenance};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use unisono_abi as abi;
 use unisono_hal::{ParamKind, ParamValues};
@@ -209,6 +210,49 @@ impl RawStream {
             )
         };
         Ok((status, accepted, text(&error)))
+    }
+
+    /// Runs `work`, which drives the stream, while another thread asks for its state all the time;
+    /// gives how often it asked.
+    ///
+    /// # Errors
+    /// What `work` gives; if an answer is wrong, or an earlier one told of more.
+    pub fn while_asked(&mut self, work: impl FnOnce(&mut Self) -> Checked) -> Checked<u64> {
+        /// A handle whose query is called from another thread.
+        struct Asked(abi::Stream);
+        // SAFETY: query is [any]: any thread at any time, and the stream outlives the scope.
+        unsafe impl Send for Asked {}
+        // SAFETY: the table is sound, as the host found.
+        let query = unsafe { (*self.instance.plugin.stream).query };
+        let query = query.ok_or_else(|| Stop::unsupported("no stream.query"))?;
+        let (done, asked) = (AtomicBool::new(false), Asked(self.stream));
+        std::thread::scope(|scope| {
+            let ask = || -> Checked<u64> {
+                let (asked, mut times, mut last) = (asked, 0, 0);
+                while !done.load(Ordering::Acquire) {
+                    let mut state = abi::QueueState::zeroed();
+                    state.struct_size = size_of::<abi::QueueState>() as u32;
+                    // SAFETY: as above.
+                    let status = unsafe { query(asked.0, &raw mut state) };
+                    ensure!(status == abi::status::OK, "query gives status {status}");
+                    ensure!(
+                        state.completed >= last && state.completed <= state.accepted,
+                        "query tells {} of {} complete, after {last}",
+                        state.completed,
+                        state.accepted
+                    );
+                    (times, last) = (times + 1, state.completed);
+                }
+                Ok(times)
+            };
+            let thread = scope.spawn(ask);
+            let worked = work(self);
+            done.store(true, Ordering::Release);
+            let asked = thread
+                .join()
+                .map_err(|_| Stop::failed("a thread panicked"))?;
+            worked.and(asked)
+        })
     }
 
     /// Polls once: whether the stream is idle.

@@ -272,7 +272,7 @@ fn refused_whole(case: &Case) -> Checked {
 }
 
 /// Words of a command: kind, size in words, flags, then the rest.
-fn command(kind: u16, flags: u32, rest: &[u64]) -> Vec<u64> {
+pub(super) fn command(kind: u16, flags: u32, rest: &[u64]) -> Vec<u64> {
     let size = (rest.len() as u64 + 1) * 8;
     let head = u64::from(kind) | size << 16 | u64::from(flags) << 32;
     let mut words = vec![u64::from_le(head)];

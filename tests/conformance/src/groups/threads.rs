@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use unisono_abi::command_kind;
-use unisono_hal::{Queue, State};
+use unisono_hal::State;
 
+use super::batch::command;
 use super::copy::pattern;
 use crate::case::Case;
 use crate::check::Check;
 use crate::flags::Flags;
 use crate::outcome::{Checked, Stop, ensure};
 use crate::queue;
+use crate::raw::RawStream;
 use crate::store::Store;
 
 const G: &str = "threads";
@@ -74,37 +76,24 @@ fn at_once(case: &Case) -> Checked {
 }
 
 fn queried(case: &Case) -> Checked {
+    const ROUNDS: u64 = 500;
     let device = case.streams(command_kind::COPY)?;
     let store = Store::new(&device, 128)?;
-    let mut stream = device.stream(0)?;
-    let aborter = stream.aborter();
-    let asked = std::sync::atomic::AtomicBool::new(false);
-    // `state` needs a shared reference, polls need an exclusive one: the aborter is what another
-    // thread may hold meanwhile, and the state is asked between polls.
-    std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            while !asked.load(std::sync::atomic::Ordering::Acquire) {
-                std::thread::yield_now();
-            }
-            aborter.abort();
-        });
-        let mut last = 0;
-        for _ in 0..500 {
-            let mut batch = queue::batch();
-            batch.copy(store.at() + 64, store.at(), 64);
-            queue::submit(&mut stream, &mut batch)?;
-            let state = stream.state()?;
-            ensure!(
-                state.completed >= last,
-                "the count of complete commands went back"
-            );
-            last = state.completed;
-            queue::drain(&mut stream)?;
+    let copy = [store.at() + 64, store.at(), 64, 1, 0, 0];
+    let words = command(command_kind::COPY, 0, &copy);
+    let mut stream = RawStream::new(case)?;
+    let asked = stream.while_asked(|stream| {
+        for _ in 0..ROUNDS {
+            let (status, accepted, message) = stream.submit(&words, 1)?;
+            ensure!(status >= 0 && accepted == 1, "status {status}: {message}");
+            queue::until("a copy", || stream.is_idle())?;
         }
-        asked.store(true, std::sync::atomic::Ordering::Release);
-        queue::failure("an abort by another thread", &mut stream)?;
-        thread.join().map_err(|_| Stop::failed("a thread panicked"))
-    })
+        // On a busy machine the other thread may come late.
+        std::thread::sleep(Duration::from_millis(20));
+        Ok(())
+    })?;
+    ensure!(asked > 0, "the other thread never asked");
+    Ok(())
 }
 
 fn moved(case: &Case) -> Checked {
