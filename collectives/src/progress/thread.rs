@@ -39,14 +39,19 @@ fn run(parker: &Arc<Parker>) {
     let progress = progress();
     let mut moved_at = Instant::now();
     loop {
-        let services = progress.services();
+        let mut services = progress.services();
         let mut idle = Duration::from_secs(60);
-        for service in &services {
-            match service.turn(Instant::now()) {
-                Some(time) => idle = idle.min(time),
-                None => progress.remove_service(service),
+        // One that is no longer needed is let go before the sleep: it holds descriptors.
+        services.retain(|service| match service.turn(Instant::now()) {
+            Some(time) => {
+                idle = idle.min(time);
+                true
             }
-        }
+            None => {
+                progress.remove_service(service);
+                false
+            }
+        });
         let mine = progress.drivers.load(Ordering::Acquire) == 0;
         if mine && progress.drive() {
             moved_at = Instant::now();
