@@ -39,67 +39,35 @@ impl Suite {
     }
 }
 
+/// The test file of this name in `tests/suite`.
+macro_rules! of_tests {
+    ($name:literal) => {
+        Suite {
+            name: $name,
+            arguments: &[
+                "test",
+                "--release",
+                "--package",
+                "unisono-tests",
+                "--test",
+                $name,
+                "--",
+                "--nocapture",
+            ],
+            environment: &[],
+            before: &[],
+        }
+    };
+}
+
 const SUITES: &[Suite] = &[
-    Suite {
-        name: "random",
-        arguments: &[
-            "test",
-            "--release",
-            "--package",
-            "unisono-tests",
-            "--test",
-            "random",
-            "--",
-            "--nocapture",
-        ],
-        environment: &[],
-        before: &[],
-    },
-    Suite {
-        name: "death",
-        arguments: &[
-            "test",
-            "--release",
-            "--package",
-            "unisono-tests",
-            "--test",
-            "death",
-            "--",
-            "--nocapture",
-        ],
-        environment: &[],
-        before: &[],
-    },
-    Suite {
-        name: "strays",
-        arguments: &[
-            "test",
-            "--release",
-            "--package",
-            "unisono-tests",
-            "--test",
-            "strays",
-            "--",
-            "--nocapture",
-        ],
-        environment: &[],
-        before: &[],
-    },
-    Suite {
-        name: "progress",
-        arguments: &[
-            "test",
-            "--release",
-            "--package",
-            "unisono-tests",
-            "--test",
-            "progress",
-            "--",
-            "--nocapture",
-        ],
-        environment: &[],
-        before: &[],
-    },
+    of_tests!("random"),
+    of_tests!("death"),
+    of_tests!("strays"),
+    of_tests!("progress"),
+    of_tests!("sleep"),
+    of_tests!("agnostic"),
+    of_tests!("init"),
     Suite {
         name: "plans",
         arguments: &["test", "--release", "--package", "unisono-plan"],
