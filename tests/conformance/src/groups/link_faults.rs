@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use unisono_hal::{Queue, State, Status};
 
-use super::share::{die, wait_for_death};
+use super::share_gone::{die, wait_for_death};
 use crate::case::Case;
 use crate::check::Check;
 use crate::ends::{Ends, link, link_over, posted};

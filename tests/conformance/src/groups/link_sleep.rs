@@ -196,7 +196,7 @@ fn peer_dies(case: &Case) -> Checked {
     case.peer()?.meet(1)?;
     if ends.role() == 1 {
         std::thread::sleep(Duration::from_millis(50));
-        super::share::die();
+        super::share_gone::die();
     }
     case.expect_death();
     match await_asleep(&mut ends, way, 0, 1) {

@@ -2,6 +2,7 @@
 
 mod abort;
 mod batch;
+mod batch_refused;
 mod copy;
 mod device;
 mod event;
@@ -12,12 +13,17 @@ mod leaks;
 mod link;
 mod link_faults;
 mod link_flow;
+mod link_order;
+mod link_refused;
 mod link_sleep;
 mod memory;
+mod memory_lent;
 mod params;
 mod reduce;
 mod report;
 mod share;
+mod share_gone;
+mod share_signal;
 mod sleep;
 mod threads;
 
@@ -30,17 +36,23 @@ pub const ALL: &[&[Check]] = &[
     instance::CHECKS,
     device::CHECKS,
     memory::CHECKS,
+    memory_lent::CHECKS,
     copy::CHECKS,
     reduce::CHECKS,
     batch::CHECKS,
+    batch_refused::CHECKS,
     flag::CHECKS,
     abort::CHECKS,
     sleep::CHECKS,
     event::CHECKS,
     threads::CHECKS,
     share::CHECKS,
+    share_gone::CHECKS,
+    share_signal::CHECKS,
     report::CHECKS,
     link::CHECKS,
+    link_order::CHECKS,
+    link_refused::CHECKS,
     link_flow::CHECKS,
     link_faults::CHECKS,
     link_sleep::CHECKS,
