@@ -12,7 +12,7 @@ mod typed;
 mod watchdog;
 
 pub use count::{Count, soaking};
-pub use measure::{CpuShare, Held, cpu_time, preemptions, quantiles, resident_bytes};
+pub use measure::{CpuShare, Held, cpu_time, descriptors, preemptions, quantiles, resident_bytes};
 pub use processes::{Exit, Job, Rank, Running};
 pub use random::random_collectives;
 pub use rng::Rng;

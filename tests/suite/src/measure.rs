@@ -79,6 +79,19 @@ pub fn preemptions() -> u64 {
     count.and_then(|rest| rest.trim().parse().ok()).unwrap_or(0)
 }
 
+/// What the open descriptors of this process are.
+#[must_use]
+pub fn descriptors() -> Vec<String> {
+    let open = fs::read_dir("/proc/self/fd")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let targets = open.filter_map(|entry| fs::read_link(entry.path()).ok());
+    let mut names: Vec<_> = targets.map(|path| path.display().to_string()).collect();
+    names.sort();
+    names
+}
+
 /// Memory of this process that is in RAM, in bytes.
 #[must_use]
 pub fn resident_bytes() -> u64 {
