@@ -45,6 +45,7 @@ pub fn build(folder: &Path) -> Result<std::path::PathBuf> {
     let sources = root().join("plugins/host");
     let _ = fs::remove_dir_all(folder.join("src"));
     copy_tree(&sources.join("src"), &folder.join("src"))?;
+    rename(&folder.join("src"))?;
     let sdk = root().join("hal/sdk");
     let manifest = fs::read_to_string(sources.join("Cargo.toml"))?;
     let manifest = stand_alone(&manifest, &sdk)?;
@@ -53,7 +54,6 @@ pub fn build(folder: &Path) -> Result<std::path::PathBuf> {
         .current_dir(folder)
         .args(["build", "--release", "--quiet"])
         .env("CARGO_TARGET_DIR", folder.join("target"))
-        .env("UNISONO_PLUGIN_NAME", NAME)
         .status()?;
     if !built.success() {
         bail!(
@@ -66,6 +66,24 @@ pub fn build(folder: &Path) -> Result<std::path::PathBuf> {
         bail!("{} was not built", library.display());
     }
     Ok(library)
+}
+
+/// Gives the copy another name, and the symbol that a plugin exports.
+fn rename(sources: &Path) -> Result<()> {
+    let plugin = sources.join("plugin.rs");
+    let text = fs::read_to_string(&plugin)?;
+    let own = "const NAME: &'static str = \"host\";";
+    if !text.contains(own) {
+        bail!("{} does not name the plugin by `{own}`", plugin.display());
+    }
+    fs::write(&plugin, text.replace(own, &own.replace("host", NAME)))?;
+    let library = sources.join("lib.rs");
+    let text = fs::read_to_string(&library)?;
+    fs::write(
+        &library,
+        format!("{text}\nunisono_plugin::export_plugin!(HostPlugin);\n"),
+    )?;
+    Ok(())
 }
 
 fn copy_tree(from: &Path, to: &Path) -> Result<()> {
@@ -88,8 +106,9 @@ fn stand_alone(manifest: &str, sdk: &Path) -> Result<String> {
     let mut out = String::new();
     out.push_str(&format!(
         "[workspace]\n[package]\nname = \"unisono-plugin-{NAME}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\
-         [lib]\nname = \"unisono_plugin_{NAME}\"\ncrate-type = [\"cdylib\"]\n[profile.release]\nlto = \"thin\"\n\
-         codegen-units = 4\n[dependencies]\nunisono-plugin = {{ path = {:?} }}\n",
+         [lib]\nname = \"unisono_plugin_{NAME}\"\ncrate-type = [\"cdylib\"]\n\
+         [lints.rust]\nunexpected_cfgs = {{ level = \"warn\", check-cfg = ['cfg(loom)', 'cfg(tsan)'] }}\n\
+         [dependencies]\nunisono-plugin = {{ path = {:?} }}\n",
         sdk.display().to_string()
     ));
     let dependencies = manifest
@@ -109,8 +128,22 @@ fn stand_alone(manifest: &str, sdk: &Path) -> Result<String> {
         }
         let prefix = format!("{name} = ");
         let version = workspace.lines().find(|l| l.starts_with(&prefix));
-        out.push_str(version.with_context(|| format!("{name} is a dependency of the workspace"))?);
+        let version =
+            version.with_context(|| format!("{name} is a dependency of the workspace"))?;
+        out.push_str(&with_features(version, line));
         out.push('\n');
     }
     Ok(out)
+}
+
+/// The workspace's line for a dependency, with the features that the plugin's own line adds.
+fn with_features(version: &str, own: &str) -> String {
+    let features = |line: &str| {
+        let (_, rest) = line.split_once("features = [")?;
+        Some(rest.split(']').next()?.to_owned())
+    };
+    match (features(version), features(own)) {
+        (Some(all), Some(more)) => version.replace(&all, &format!("{all}, {more}")),
+        _ => version.to_owned(),
+    }
 }
