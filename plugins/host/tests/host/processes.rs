@@ -167,7 +167,7 @@ fn a_dead_process_exports_nothing() {
 }
 
 #[test]
-#[ignore = "the other process of the tests above"]
+#[ignore = "run by the tests above, as their other process"]
 fn peer() {
     let way = env::var(ROLE)
         .expect("started by a test above")
