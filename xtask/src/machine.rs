@@ -45,7 +45,8 @@ pub fn commit() -> String {
     let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) else {
         return "no commit".to_owned();
     };
-    let dirty = git(&["status", "--porcelain"]).is_some_and(|text| !text.is_empty());
+    let dirty = git(&["status", "--porcelain", "--", ".", ":!vendor-docs/results"])
+        .is_some_and(|text| !text.is_empty());
     format!("{commit}{}", if dirty { " with changes" } else { "" })
 }
 
