@@ -1,0 +1,20 @@
+//! Prints the share of its bound that each construction reaches.
+use std::time::Instant;
+use unisono_network::Network;
+
+fn main() {
+    for name in std::env::args().skip(1) {
+        let text = std::fs::read_to_string(&name).unwrap();
+        let network = Network::from_json(&text).unwrap();
+        let start = Instant::now();
+        let packing = unisono_pack::all_gather(&network).unwrap();
+        let took = start.elapsed();
+        unisono_pack::check::packing(&network, &packing).unwrap();
+        println!("{name}: ag {:.4} trees {} depth {} weights {:?} {took:?}", packing.bytes_per_second()/1e9, packing.trees.len(), packing.depth(), packing.trees.iter().map(|t| t.weight).max());
+        let start = Instant::now();
+        let packing = unisono_pack::broadcast(&network, 0).unwrap();
+        let took = start.elapsed();
+        unisono_pack::check::packing(&network, &packing).unwrap();
+        println!("{name}: bc {:.4} trees {} depth {} weights {:?} {took:?}", packing.bytes_per_second()/1e9, packing.trees.len(), packing.depth(), packing.trees.iter().map(|t| t.weight).max());
+    }
+}

@@ -1,0 +1,153 @@
+//! Whether a packing is what it claims to be, found without knowing how it was made.
+
+use unisono_network::{EdgeId, Network};
+
+use crate::tree::{Packing, PairPacking, Tree, Unit, Way};
+
+/// What is wrong with a packing.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Flaw {
+    /// Parents that do not lead to the root, or not one for each rank.
+    #[error("tree {tree} does not span all ranks")]
+    NotSpanning {
+        /// The tree's place.
+        tree: usize,
+    },
+    /// Edges that do not lead from the parent to the rank, or not by switches alone.
+    #[error("in tree {tree} the edges between rank {rank} and its parent do not join them")]
+    BrokenPath {
+        /// The tree's place.
+        tree: usize,
+        /// The rank.
+        rank: u32,
+    },
+    /// A tree of no weight.
+    #[error("tree {tree} has no weight")]
+    NoWeight {
+        /// The tree's place.
+        tree: usize,
+    },
+    /// The trees of a pair do not belong together.
+    #[error("the trees of pair {pair} differ in root or weight")]
+    Mismatch {
+        /// The pair's place.
+        pair: usize,
+    },
+    /// More than a link can carry.
+    #[error("edge {edge} carries {load:.0} B/s and has room for {capacity}")]
+    Overload {
+        /// The edge, or the first of the group that is over.
+        edge: EdgeId,
+        /// What all trees together put on it.
+        load: f64,
+        /// What it can carry.
+        capacity: u64,
+    },
+}
+
+/// Checks that all trees span all ranks and that no edge or group of edges carries more than it
+/// can, in exact arithmetic.
+///
+/// # Errors
+/// The first flaw.
+pub fn packing(network: &Network, packing: &Packing) -> Result<(), Flaw> {
+    let mut loads = vec![0; network.edges().len()];
+    for (place, tree) in packing.trees.iter().enumerate() {
+        add(network, place, tree, packing.way, &mut loads)?;
+    }
+    fits(network, packing.unit, &loads)
+}
+
+/// The same for pairs of trees, which flow at once.
+///
+/// # Errors
+/// The first flaw.
+pub fn pairs(network: &Network, packing: &PairPacking) -> Result<(), Flaw> {
+    let mut loads = vec![0; network.edges().len()];
+    for (place, pair) in packing.pairs.iter().enumerate() {
+        let ends = |tree: &Tree| (tree.root, tree.weight);
+        if ends(&pair.reduce) != ends(&pair.distribute) {
+            return Err(Flaw::Mismatch { pair: place });
+        }
+        add(network, place, &pair.reduce, Way::In, &mut loads)?;
+        add(network, place, &pair.distribute, Way::Out, &mut loads)?;
+    }
+    fits(network, packing.unit, &loads)
+}
+
+/// Looks at one tree and adds its loads.
+fn add(
+    network: &Network,
+    place: usize,
+    tree: &Tree,
+    way: Way,
+    loads: &mut [u128],
+) -> Result<(), Flaw> {
+    let ranks = network.ranks();
+    let counts = [tree.parents.len(), tree.paths.len()];
+    let rooted = tree.root < ranks && tree.parents.get(tree.root as usize) == Some(&tree.root);
+    if counts != [ranks as usize; 2] || !rooted || tree.depth().is_none() {
+        return Err(Flaw::NotSpanning { tree: place });
+    }
+    if tree.weight == 0 {
+        return Err(Flaw::NoWeight { tree: place });
+    }
+    for rank in (0..ranks).filter(|&rank| rank != tree.root) {
+        let parent = tree.parents[rank as usize];
+        let path = &tree.paths[rank as usize];
+        let (from, to) = match way {
+            Way::Out => (parent, rank),
+            Way::In => (rank, parent),
+        };
+        if !joins(network, path, from, to) {
+            return Err(Flaw::BrokenPath { tree: place, rank });
+        }
+        for &edge in path {
+            loads[edge as usize] += u128::from(tree.weight);
+        }
+    }
+    Ok(())
+}
+
+/// Whether edges lead from one rank to another, by switches alone.
+fn joins(network: &Network, path: &[EdgeId], from: u32, to: u32) -> bool {
+    let mut at = network.vertex_of(from);
+    for (place, &id) in path.iter().enumerate() {
+        let Some(edge) = network.edges().get(id as usize) else {
+            return false;
+        };
+        if edge.from != at {
+            return false;
+        }
+        at = edge.to;
+        if place + 1 < path.len() && network.rank_of(at).is_some() {
+            return false;
+        }
+    }
+    !path.is_empty() && at == network.vertex_of(to)
+}
+
+fn fits(network: &Network, unit: Unit, loads: &[u128]) -> Result<(), Flaw> {
+    let fits = |edge: EdgeId, load: u128, capacity: u64| {
+        let over = load * u128::from(unit.numerator)
+            > u128::from(capacity) * u128::from(unit.denominator);
+        if over {
+            let load = load as f64 * unit.rate(1);
+            return Err(Flaw::Overload {
+                edge,
+                load,
+                capacity,
+            });
+        }
+        Ok(())
+    };
+    for ((id, edge), &load) in (0..).zip(network.edges()).zip(loads) {
+        fits(id, load, edge.bytes_per_second)?;
+    }
+    for group in network.groups() {
+        let sum = group.edges.iter().map(|&edge| loads[edge as usize]).sum();
+        fits(group.edges[0], sum, group.bytes_per_second)?;
+    }
+    Ok(())
+}
