@@ -15,10 +15,13 @@
 
 mod builder;
 mod error;
+pub mod flow;
 mod graph;
 mod network;
+mod rational;
 mod restrict;
 
 pub use builder::Builder;
 pub use error::NetworkError;
 pub use network::{Edge, EdgeId, Group, Network, Vertex, VertexId};
+pub use rational::{Rational, to_f64};

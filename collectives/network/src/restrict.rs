@@ -24,9 +24,9 @@ impl Network {
         }
         let count = number(ranks.len());
         let mut vertices: Vec<Vertex> = (0..count).map(|rank| Vertex::Compute { rank }).collect();
-        for vertex in self.ranks as usize..self.vertices.len() {
-            ids[vertex] = Some(number(vertices.len()));
-            vertices.push(self.vertices[vertex]);
+        for (id, vertex) in ids.iter_mut().zip(&self.vertices).skip(self.ranks as usize) {
+            *id = Some(number(vertices.len()));
+            vertices.push(*vertex);
         }
         let mut edges = Vec::new();
         let mut links = Vec::new();
