@@ -20,16 +20,24 @@ pub enum CallKind {
     Barrier = 5,
     /// send and recv of one message are the same call, seen from two sides
     SendRecv = 6,
+    Reduce = 7,
+    Gather = 8,
+    Scatter = 9,
+    AllToAll = 10,
 }
 
 impl CallKind {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 10] = [
         Self::AllReduce,
         Self::ReduceScatter,
         Self::AllGather,
         Self::Broadcast,
         Self::Barrier,
         Self::SendRecv,
+        Self::Reduce,
+        Self::Gather,
+        Self::Scatter,
+        Self::AllToAll,
     ];
 
     /// The name, as in the API.
@@ -42,6 +50,10 @@ impl CallKind {
             Self::Broadcast => "broadcast",
             Self::Barrier => "barrier",
             Self::SendRecv => "send/recv",
+            Self::Reduce => "reduce",
+            Self::Gather => "gather",
+            Self::Scatter => "scatter",
+            Self::AllToAll => "all_to_all",
         }
     }
 }

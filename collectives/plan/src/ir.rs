@@ -2,12 +2,19 @@
 //!
 //! # Message, blocks and pieces
 //!
-//! The *message* of an operation is: all_reduce and broadcast, the `count` elements; all_gather,
-//! the whole output; reduce_scatter, the whole input; send and recv, the `count` elements; barrier,
-//! nothing. It is divided into [`Program::blocks`] *blocks* by [`Program::shares`]. Blocks hold
-//! whole elements, so they may differ by one element and may be empty. A place always names blocks
-//! by their number in the message, also in a buffer that holds only some of them
-//! ([`Op::holds`]): `In` of all_gather and `Out` of reduce_scatter hold the own block alone.
+//! The *message* of an operation is: all_reduce, broadcast, reduce, send and recv, the `count`
+//! elements; all_gather and gather, the whole output; reduce_scatter and scatter, the whole input;
+//! all_to_all, input and output, one after the other; barrier, nothing. It is divided into
+//! [`Program::blocks`] *blocks* by [`Program::shares`]. Blocks hold whole elements, so they may
+//! differ by one element and may be empty. A place always names blocks by their number in the
+//! message, also in a buffer that holds only some of them ([`Program::held`]): `In` of all_gather
+//! and `Out` of reduce_scatter hold the own block alone.
+//!
+//! In all_to_all over `p` ranks, block `d` is what goes to rank `d`, block `p + s` what comes from
+//! rank `s`: `In` holds the first half of the message, `Out` the second. The two halves may be cut
+//! in different ways, and differently on each rank: a rank knows its own row and column of the
+//! table of sizes and no more. So block `p + s` on rank `d` has the size of block `d` on rank `s`,
+//! and nothing else is known of sizes, unless all are equal.
 //!
 //! A large message is cut into `P` *pieces*. Piece `r` of the message is the `r`-th sub-range of
 //! *every* block, so that a piece is a small message with the same blocks, and pieces are
@@ -45,17 +52,24 @@
 //!
 //! # Rules that every program keeps, and that the verifier checks
 //!
-//! - *In place.* `In` and `Out` may be the same memory in the way of MPI and NCCL: all_reduce and
-//!   broadcast `in == out`, all_gather `in == out + rank * count`, reduce_scatter
-//!   `out == in + rank * count`. So block `b` of `In` is block `b` of `Out` wherever both exist.
+//! - *In place.* `In` and `Out` may be the same memory in the way of MPI and NCCL: all_reduce,
+//!   broadcast, reduce and all_to_all `in == out`, all_gather and gather
+//!   `in == out + rank * count`, reduce_scatter and scatter `out == in + rank * count`. So block
+//!   `b` of `In` is block `b` of `Out` wherever both exist; in all_to_all, block `p + b`.
 //!   A copy of a place onto itself does nothing and should be skipped. The destination of a
 //!   reduction may be one of its operands, exactly; it never overlaps one partly.
 //! - *Everybody is heard.* With more than one rank, every rank of a collective waits for some
-//!   peer. When all_reduce, reduce_scatter, all_gather or barrier completes on a rank, every rank
-//!   had entered it; when broadcast completes on the root, every rank had entered it, and when it
-//!   completes elsewhere, the root had. Hence a rank that called another operation, or another
-//!   root, exchanges a signature with a rank that did not. That is why the receivers of a
-//!   broadcast acknowledge.
+//!   peer. Hence a rank that called another operation, or another root, exchanges a signature with
+//!   a rank that did not. When an operation completes on a rank, had entered it:
+//!
+//!   | | on the root | elsewhere |
+//!   |---|---|---|
+//!   | all_reduce, reduce_scatter, all_gather, all_to_all, barrier | | every rank |
+//!   | broadcast, scatter | every rank | the root |
+//!   | reduce, gather | every rank | some peer |
+//!
+//!   That is why the receivers of a broadcast or scatter acknowledge, and why whoever collects in
+//!   a reduce or gather signals to those that send to it as it enters.
 //! - *Bits.* All ranks end with the same expression tree for a block, so with the same bits.
 //!   `a (+) b` is written in the order of its operands; it rounds once.
 //! - *Windows.* A program with [`Place::Peer`] may touch a peer's memory only between a signal
@@ -241,7 +255,7 @@ impl Value {
 /// One thing that a rank does with one piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// `dst = src`. Both name the same number of blocks, of the same sizes.
+    /// `dst = src`. Both name the same blocks; in all_to_all blocks of the same sizes.
     Copy {
         /// A local or a peer's place.
         dst: Place,
@@ -270,7 +284,8 @@ pub enum Action {
     Wait {
         /// The rank that puts.
         from: u32,
-        /// What the put holds: exactly the blocks of its value, none for a bare signal.
+        /// What the put holds: exactly the blocks of its value, none for a bare signal. In
+        /// all_to_all the two sides may know them by different numbers.
         blocks: Blocks,
     },
     /// Gives the current slot of a rank back to it.
@@ -278,6 +293,23 @@ pub enum Action {
         /// The rank that put it.
         from: u32,
     },
+}
+
+impl Action {
+    /// In an all_to_all over `ranks` ranks, the block that the action is about: what decides in
+    /// how many pieces it runs, where blocks have sizes of their own.
+    #[must_use]
+    pub fn subject(self, ranks: u32) -> u32 {
+        match self {
+            Action::Put { to, .. } => to,
+            Action::Wait { from, .. } | Action::Release { from } => ranks.saturating_add(from),
+            Action::Copy { dst, src } => match src {
+                Place::Slot { from, .. } => ranks.saturating_add(from),
+                _ => dst.blocks().first,
+            },
+            Action::Reduce { dst, .. } => dst.blocks().first,
+        }
+    }
 }
 
 impl fmt::Display for Action {
@@ -352,7 +384,17 @@ impl Program {
     /// The blocks that a buffer of this rank holds; see [`Op::holds`].
     #[must_use]
     pub fn holds(&self, buffer: Buffer) -> Blocks {
-        self.op.holds(buffer, self.rank, self.blocks)
+        self.held(buffer, self.rank)
+    }
+
+    /// The blocks that a buffer of a rank holds.
+    ///
+    /// Every part of the message ([`Op::parts`]) has as many blocks as the others.
+    #[must_use]
+    pub fn held(&self, buffer: Buffer, rank: u32) -> Blocks {
+        let parts = self.op.holds(buffer, rank, self.ranks);
+        let each = self.blocks / self.op.parts(self.ranks).max(1);
+        Blocks::new(parts.start * each, (parts.end - parts.start) * each)
     }
 
     /// How many instances of the scratch blocks must exist: one for each piece in flight.

@@ -1,9 +1,10 @@
 //! The operations that programs carry, and the names by which people know them.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
-use crate::ir::{Blocks, Buffer};
+use crate::ir::Buffer;
 
 /// An operation of a communicator, as one rank calls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,6 +20,23 @@ pub enum Op {
         /// The rank that has the input.
         root: u32,
     },
+    /// The root gets the reduction of all inputs.
+    Reduce {
+        /// The rank that gets it.
+        root: u32,
+    },
+    /// The root gets the inputs of all, in rank order.
+    Gather {
+        /// The rank that gets them.
+        root: u32,
+    },
+    /// Rank `r` gets block `r` of the input of the root.
+    Scatter {
+        /// The rank that has the input.
+        root: u32,
+    },
+    /// Rank `r` gets block `r` of every rank's input, in rank order.
+    AllToAll,
     /// No rank leaves before every rank has entered.
     Barrier,
     /// Sends to one rank, which calls [`Op::Recv`].
@@ -42,6 +60,10 @@ impl Op {
             Op::ReduceScatter => OpKind::ReduceScatter,
             Op::AllGather => OpKind::AllGather,
             Op::Broadcast { .. } => OpKind::Broadcast,
+            Op::Reduce { .. } => OpKind::Reduce,
+            Op::Gather { .. } => OpKind::Gather,
+            Op::Scatter { .. } => OpKind::Scatter,
+            Op::AllToAll => OpKind::AllToAll,
             Op::Barrier => OpKind::Barrier,
             Op::Send { .. } => OpKind::Send,
             Op::Recv { .. } => OpKind::Recv,
@@ -57,7 +79,7 @@ impl Op {
     /// Whether the operation combines elements, so that data type and reduction matter.
     #[must_use]
     pub fn reduces(self) -> bool {
-        matches!(self, Op::AllReduce | Op::ReduceScatter)
+        matches!(self, Op::AllReduce | Op::ReduceScatter | Op::Reduce { .. })
     }
 
     /// Whether every rank of the communicator takes part.
@@ -66,26 +88,63 @@ impl Op {
         !matches!(self, Op::Send { .. } | Op::Recv { .. })
     }
 
-    /// Whether blocks are tied to ranks: there are as many blocks as ranks, all of one size.
+    /// The rank that has the input, or gets the output, alone.
     #[must_use]
-    pub fn has_block_per_rank(self) -> bool {
-        matches!(self, Op::AllGather | Op::ReduceScatter)
+    pub fn root(self) -> Option<u32> {
+        match self {
+            Op::Broadcast { root }
+            | Op::Reduce { root }
+            | Op::Gather { root }
+            | Op::Scatter { root } => Some(root),
+            _ => None,
+        }
     }
 
-    /// The blocks that a buffer of `rank` holds, of a message of `blocks` blocks.
+    /// Whether the message has a share for each rank: a rank's input or output is one of them.
+    #[must_use]
+    pub fn has_block_per_rank(self) -> bool {
+        matches!(
+            self,
+            Op::AllGather
+                | Op::ReduceScatter
+                | Op::Gather { .. }
+                | Op::Scatter { .. }
+                | Op::AllToAll
+        )
+    }
+
+    /// The *parts* of the message: what the caller can give sizes of.
+    ///
+    /// One for each rank where [`Op::has_block_per_rank`], but for all_to_all two: what goes to
+    /// the rank, and what comes from it. One in all where not.
+    #[must_use]
+    pub fn parts(self, ranks: u32) -> u32 {
+        match self {
+            Op::AllToAll => ranks.saturating_mul(2),
+            op if op.has_block_per_rank() => ranks,
+            _ => 1,
+        }
+    }
+
+    /// The parts that a buffer of `rank` holds.
     ///
     /// Empty where the operation doesn't use the buffer on this rank. Element 0 of the buffer is
-    /// the first element of the first of these blocks.
+    /// the first element of the first of these parts. Scratch is not the caller's: it may hold
+    /// anything.
     #[must_use]
-    pub fn holds(self, buffer: Buffer, rank: u32, blocks: u32) -> Blocks {
-        let all = Blocks::new(0, blocks);
-        let own = Blocks::one(rank);
+    pub fn holds(self, buffer: Buffer, rank: u32, ranks: u32) -> Range<u32> {
+        let all = 0..self.parts(ranks);
+        let own = rank..rank + 1;
         match (self, buffer) {
             (_, Buffer::Scratch) => all,
-            (Op::Barrier, _) => Blocks::NONE,
-            (Op::AllGather, Buffer::In) | (Op::ReduceScatter, Buffer::Out) => own,
-            (Op::Send { .. }, Buffer::Out) | (Op::Recv { .. }, Buffer::In) => Blocks::NONE,
-            (Op::Broadcast { root }, Buffer::In) if root != rank => Blocks::NONE,
+            (Op::Barrier, _) => 0..0,
+            (Op::AllToAll, Buffer::In) => 0..ranks,
+            (Op::AllToAll, Buffer::Out) => ranks..all.end,
+            (Op::AllGather | Op::Gather { .. }, Buffer::In) => own,
+            (Op::ReduceScatter | Op::Scatter { .. }, Buffer::Out) => own,
+            (Op::Send { .. }, Buffer::Out) | (Op::Recv { .. }, Buffer::In) => 0..0,
+            (Op::Broadcast { root } | Op::Scatter { root }, Buffer::In) if root != rank => 0..0,
+            (Op::Reduce { root } | Op::Gather { root }, Buffer::Out) if root != rank => 0..0,
             _ => all,
         }
     }
@@ -94,7 +153,10 @@ impl Op {
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Op::Broadcast { root } => write!(f, "broadcast(root {root})"),
+            Op::Broadcast { root }
+            | Op::Reduce { root }
+            | Op::Gather { root }
+            | Op::Scatter { root } => write!(f, "{}(root {root})", self.name()),
             Op::Send { to } => write!(f, "send(to {to})"),
             Op::Recv { from } => write!(f, "recv(from {from})"),
             op => f.write_str(op.name()),
@@ -113,6 +175,14 @@ pub enum OpKind {
     AllGather,
     /// See [`Op::Broadcast`].
     Broadcast,
+    /// See [`Op::Reduce`].
+    Reduce,
+    /// See [`Op::Gather`].
+    Gather,
+    /// See [`Op::Scatter`].
+    Scatter,
+    /// See [`Op::AllToAll`].
+    AllToAll,
     /// See [`Op::Barrier`].
     Barrier,
     /// See [`Op::Send`].
@@ -123,11 +193,15 @@ pub enum OpKind {
 
 impl OpKind {
     /// Every kind of operation.
-    pub const ALL: [OpKind; 7] = [
+    pub const ALL: [OpKind; 11] = [
         OpKind::AllReduce,
         OpKind::ReduceScatter,
         OpKind::AllGather,
         OpKind::Broadcast,
+        OpKind::Reduce,
+        OpKind::Gather,
+        OpKind::Scatter,
+        OpKind::AllToAll,
         OpKind::Barrier,
         OpKind::Send,
         OpKind::Recv,
@@ -141,6 +215,10 @@ impl OpKind {
             OpKind::ReduceScatter => "reduce_scatter",
             OpKind::AllGather => "all_gather",
             OpKind::Broadcast => "broadcast",
+            OpKind::Reduce => "reduce",
+            OpKind::Gather => "gather",
+            OpKind::Scatter => "scatter",
+            OpKind::AllToAll => "all_to_all",
             OpKind::Barrier => "barrier",
             OpKind::Send => "send",
             OpKind::Recv => "recv",

@@ -8,6 +8,7 @@ const PLAIN: Settings = Settings {
     slots: 2,
     pieces: 3,
     in_place: false,
+    unequal: false,
 };
 const IN_PLACE: Settings = Settings {
     in_place: true,

@@ -32,13 +32,17 @@ fn verify_all(op: impl Fn(u32) -> Vec<Op>) -> usize {
     plans
 }
 
-fn roots(ranks: u32) -> Vec<Op> {
+fn roots(ranks: u32) -> Vec<u32> {
     let mut roots = vec![0, ranks / 2, ranks - 1];
     roots.dedup();
     roots
-        .into_iter()
-        .map(|root| Op::Broadcast { root })
-        .collect()
+}
+
+/// Verifies an operation with a root at several roots; there must be so many plans for each.
+fn verify_rooted(op: impl Fn(u32) -> Op, plans: usize) {
+    let roots_in_all: usize = RANKS.iter().map(|&ranks| roots(ranks).len()).sum();
+    let all = verify_all(|ranks| roots(ranks).into_iter().map(&op).collect());
+    assert_eq!(all, roots_in_all * plans);
 }
 
 #[test]
@@ -58,8 +62,27 @@ fn all_gather() {
 
 #[test]
 fn broadcast() {
-    let roots_in_all: usize = RANKS.iter().map(|&ranks| roots(ranks).len()).sum();
-    assert_eq!(verify_all(roots), roots_in_all * 5);
+    verify_rooted(|root| Op::Broadcast { root }, 5);
+}
+
+#[test]
+fn reduce() {
+    verify_rooted(|root| Op::Reduce { root }, 1);
+}
+
+#[test]
+fn gather() {
+    verify_rooted(|root| Op::Gather { root }, 1);
+}
+
+#[test]
+fn scatter() {
+    verify_rooted(|root| Op::Scatter { root }, 1);
+}
+
+#[test]
+fn all_to_all() {
+    assert_eq!(verify_all(|_| vec![Op::AllToAll]), RANKS.len());
 }
 
 #[test]

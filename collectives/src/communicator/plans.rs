@@ -171,7 +171,10 @@ impl Shared {
 
     fn check_ranks(&self, op: Op) -> Result<()> {
         let (what, rank) = match op {
-            Op::Broadcast { root } => ("root", root),
+            Op::Broadcast { root }
+            | Op::Reduce { root }
+            | Op::Gather { root }
+            | Op::Scatter { root } => ("root", root),
             Op::Send { to } => ("to", to),
             Op::Recv { from } => ("from", from),
             _ => return Ok(()),

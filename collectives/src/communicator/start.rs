@@ -85,10 +85,7 @@ impl Shared {
             count: self.api_count(request),
             dtype: (request.op != PlanOp::Barrier).then_some(request.dtype),
             op: request.reduction,
-            root: match request.op {
-                PlanOp::Broadcast { root } => Some(root),
-                _ => None,
-            },
+            root: request.op.root(),
             plan: windowed.as_ref().map_or(planned.hash, |windowed| {
                 mix(u64::from(planned.hash) ^ windowed.key) as u32
             }),
@@ -135,6 +132,10 @@ fn kind(op: PlanOp) -> CallKind {
         PlanOp::ReduceScatter => CallKind::ReduceScatter,
         PlanOp::AllGather => CallKind::AllGather,
         PlanOp::Broadcast { .. } => CallKind::Broadcast,
+        PlanOp::Reduce { .. } => CallKind::Reduce,
+        PlanOp::Gather { .. } => CallKind::Gather,
+        PlanOp::Scatter { .. } => CallKind::Scatter,
+        PlanOp::AllToAll => CallKind::AllToAll,
         PlanOp::Barrier => CallKind::Barrier,
         PlanOp::Send { .. } | PlanOp::Recv { .. } => CallKind::SendRecv,
     }

@@ -67,8 +67,7 @@ impl Resolved {
             (peer.input, peer.output)
         };
         let address = if buffer == Buffer::In { input } else { output };
-        let program = &planned.program;
-        let held = program.op.holds(buffer, owner, program.blocks);
+        let held = planned.program.held(buffer, owner);
         // The buffer starts with the first block that it holds; the base is where block 0 would be.
         let before = planned.geometry.block(held.first).start * planned.element;
         Self {

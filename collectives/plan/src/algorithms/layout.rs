@@ -20,7 +20,7 @@ impl Layout {
     pub fn of(algorithm: Algorithm, op: Op, ranks: u32) -> Layout {
         let layout = |blocks, put_blocks| Layout { blocks, put_blocks };
         if op == Op::Barrier || ranks <= 1 {
-            return layout(1, 0);
+            return layout(op.parts(ranks), 0);
         }
         match (algorithm, op) {
             (Algorithm::HalvingDoubling, Op::AllReduce | Op::AllGather | Op::ReduceScatter) => {
@@ -32,7 +32,7 @@ impl Layout {
             }
             (Algorithm::MeshTwoShot, Op::Broadcast { .. }) => layout(ranks - 1, 1),
             (Algorithm::MeshTwoShot | Algorithm::Ring, Op::AllReduce) => layout(ranks, 1),
-            (_, Op::AllGather | Op::ReduceScatter) => layout(ranks, 1),
+            (_, op) if op.has_block_per_rank() => layout(op.parts(ranks), 1),
             _ => layout(1, 1),
         }
     }

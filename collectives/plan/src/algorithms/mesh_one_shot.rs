@@ -4,6 +4,10 @@
 //! - all_gather: `a + (S/p) b` where every pair has its own link.
 //! - reduce_scatter: each owner gets its block from everybody: `a + (S/p) b + ((p-1)/p) S g`.
 //! - broadcast: the root to everybody: `a + S b`, and a signal back.
+//! - reduce: everybody to the root, which folds: `a + S b + (p-1) S g`; gather: `a + (S/p) b` from
+//!   each. The root signals to all as it enters.
+//! - scatter: the root to everybody: `a + (S/p) b` to each, and a signal back.
+//! - all_to_all: `a + (S/p) b`. Every pair of ranks may have a size of its own.
 //! - barrier: a signal to everybody: `a`.
 //!
 //! Puts go out one piece ahead of the waits, so that a piece travels while another is consumed.
@@ -19,6 +23,10 @@ pub(super) fn build(b: &mut Builder) {
         Op::ReduceScatter => reduce_scatter(b),
         Op::AllGather => all_gather(b),
         Op::Broadcast { root } => broadcast(b, root),
+        Op::Reduce { root } => reduce(b, root),
+        Op::Gather { root } => gather(b, root),
+        Op::Scatter { root } => scatter(b, root),
+        Op::AllToAll => all_to_all(b),
         Op::Barrier => barrier(b),
         Op::Send { .. } | Op::Recv { .. } => {}
     }
@@ -67,6 +75,66 @@ fn broadcast(b: &mut Builder, root: u32) {
     } else {
         b.receive(root, all);
         b.signal(root);
+    }
+}
+
+fn reduce(b: &mut Builder, root: u32) {
+    let all = b.all();
+    if b.rank() == root {
+        for peer in b.peers_above() {
+            b.signal(peer);
+        }
+        fold_in_rank_order(b, all, Source::Slots);
+    } else {
+        b.put(root, Value::Copy(input(all)));
+        b.skew(1).hear(root);
+    }
+}
+
+fn gather(b: &mut Builder, root: u32) {
+    let own = Blocks::one(b.rank());
+    if b.rank() == root {
+        for peer in b.peers_above() {
+            b.signal(peer);
+        }
+        b.copy(out(own), input(own));
+        for peer in b.peers_above() {
+            b.receive(peer, Blocks::one(peer));
+        }
+    } else {
+        b.put(root, Value::Copy(input(own)));
+        b.skew(1).hear(root);
+    }
+}
+
+fn scatter(b: &mut Builder, root: u32) {
+    let own = Blocks::one(b.rank());
+    if b.rank() == root {
+        for peer in b.peers_above() {
+            b.put(peer, Value::Copy(input(Blocks::one(peer))));
+        }
+        b.copy(out(own), input(own));
+        b.skew(1);
+        for peer in b.peers_above() {
+            b.hear(peer);
+        }
+    } else {
+        b.receive(root, own);
+        b.signal(root);
+    }
+}
+
+/// What comes is stored after all of the same piece has gone, since in place it overwrites it.
+fn all_to_all(b: &mut Builder) {
+    let from = |rank: u32, ranks: u32| Blocks::one(ranks + rank);
+    let (me, ranks) = (b.rank(), b.ranks());
+    for peer in b.peers_above() {
+        b.put(peer, Value::Copy(input(Blocks::one(peer))));
+    }
+    b.copy(out(from(me, ranks)), input(Blocks::one(me)));
+    b.skew(1);
+    for peer in b.peers_below() {
+        b.receive(peer, from(peer, ranks));
     }
 }
 

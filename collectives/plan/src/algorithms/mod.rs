@@ -17,7 +17,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::builder::{Builder, input, out};
-use crate::ir::{Op, Program};
+use crate::ir::{Blocks, Op, Program};
 
 pub use layout::Layout;
 
@@ -93,9 +93,13 @@ impl Algorithm {
                 op == Op::AllReduce,
             ),
             Algorithm::RecursiveDoubling => (op == Op::AllReduce, false),
-            Algorithm::HalvingDoubling | Algorithm::Ring => {
-                (op.is_collective() && op != Op::Barrier, false)
-            }
+            Algorithm::HalvingDoubling | Algorithm::Ring => (
+                matches!(
+                    op,
+                    Op::AllReduce | Op::ReduceScatter | Op::AllGather | Op::Broadcast { .. }
+                ),
+                false,
+            ),
             Algorithm::Dissemination => (op == Op::Barrier, false),
         };
         match (has, windowed, has_windowed) {
@@ -103,6 +107,15 @@ impl Algorithm {
             (true, true, false) => no("this algorithm has no plan over windows for this operation"),
             _ => Ok(()),
         }
+    }
+
+    /// Whether the parts of the message may have different sizes: all_gather_v and its like.
+    ///
+    /// In all_to_all a rank may then know no sizes but those of what it sends and gets. Elsewhere
+    /// every rank knows them all.
+    #[must_use]
+    pub fn allows_unequal(self, op: Op) -> bool {
+        op.has_block_per_rank() && (op != Op::AllToAll || self == Algorithm::MeshOneShot)
     }
 
     /// Whether each element of the result is the left fold of the inputs in rank order, as
@@ -197,14 +210,17 @@ pub fn generate(algorithm: Algorithm, shape: &Shape) -> Result<Program, Unsuppor
     algorithm.supports(op, ranks, windowed)?;
     check_rank("rank", rank, ranks)?;
     match op {
-        Op::Broadcast { root } => check_rank("root", root, ranks)?,
+        Op::Broadcast { root }
+        | Op::Reduce { root }
+        | Op::Gather { root }
+        | Op::Scatter { root } => check_rank("root", root, ranks)?,
         Op::Send { to: peer } | Op::Recv { from: peer } => {
             check_rank("peer", peer, ranks)?;
             if peer == rank {
                 return Err(Unsupported::Itself { rank });
             }
         }
-        Op::AllReduce | Op::ReduceScatter | Op::AllGather | Op::Barrier => {}
+        Op::AllReduce | Op::ReduceScatter | Op::AllGather | Op::AllToAll | Op::Barrier => {}
     }
     let mut b = Builder::new(shape, Layout::of_shape(algorithm, shape));
     if ranks == 1 {
@@ -234,7 +250,9 @@ fn check_rank(what: &'static str, rank: u32, ranks: u32) -> Result<(), Unsupport
 
 /// One rank alone: the output is the input.
 fn alone(b: &mut Builder) {
-    if b.op() != Op::Barrier {
-        b.copy(out(b.all()), input(b.all()));
+    match b.op() {
+        Op::Barrier => {}
+        Op::AllToAll => b.copy(out(Blocks::one(1)), input(Blocks::one(0))),
+        _ => b.copy(out(b.all()), input(b.all())),
     }
 }

@@ -12,8 +12,8 @@ pub struct BusFactor {
 }
 
 /// What an operation's algbw (bytes of the whole message over time) is multiplied by to compare it
-/// with the speed of the links: all_reduce `2(n-1)/n`; reduce_scatter and all_gather `(n-1)/n`;
-/// broadcast, send and receive 1. Barrier moves nothing: 0.
+/// with the speed of the links: all_reduce `2(n-1)/n`; reduce_scatter, all_gather, all_to_all,
+/// gather and scatter `(n-1)/n`; broadcast, reduce, send and receive 1. Barrier moves nothing: 0.
 #[must_use]
 pub fn bus_factor(op: Op, ranks: u32) -> BusFactor {
     let factor = |numerator, denominator| BusFactor {
@@ -23,8 +23,14 @@ pub fn bus_factor(op: Op, ranks: u32) -> BusFactor {
     let ranks = ranks.max(1);
     match op {
         Op::AllReduce => factor((ranks - 1).saturating_mul(2), ranks),
-        Op::ReduceScatter | Op::AllGather => factor(ranks - 1, ranks),
-        Op::Broadcast { .. } | Op::Send { .. } | Op::Recv { .. } => factor(1, 1),
+        Op::ReduceScatter
+        | Op::AllGather
+        | Op::AllToAll
+        | Op::Gather { .. }
+        | Op::Scatter { .. } => factor(ranks - 1, ranks),
+        Op::Broadcast { .. } | Op::Reduce { .. } | Op::Send { .. } | Op::Recv { .. } => {
+            factor(1, 1)
+        }
         Op::Barrier => factor(0, 1),
     }
 }

@@ -10,7 +10,8 @@
 //! | all_reduce, ring | `2(p-1) a + 2((p-1)/p) S b + ((p-1)/p) S g` |
 //! | all_reduce, recursive doubling | `lg p (a + S b + S g)`, and the fold |
 //! | all_reduce, halving-doubling | `2 lg q a + 2((q-1)/q) S b + ...`, and `2a + 2 S b` for the fold |
-//! | all_gather, reduce_scatter, mesh | `a + (S/p) b` |
+//! | all_gather, reduce_scatter, gather, scatter, all_to_all, mesh | `a + (S/p) b` |
+//! | reduce, mesh | `a + S b + (p-1) S g` |
 //! | all_gather, reduce_scatter, ring | `(p-1) a + ((p-1)/p) S b` |
 //! | broadcast, binomial | `ceil(lg p) (a + S b)` |
 //! | broadcast, chain in `k` pieces | `(p-2+k)(a + S b/k)` |
@@ -107,6 +108,19 @@ pub(super) fn work(
             work.rounds(fabric.mesh, 1, s, Overlap::Latency);
             work.signals(single(fabric.mesh), 1);
             work.copied.push(s);
+        }
+        (Algorithm::MeshOneShot, Op::Reduce { .. }) => {
+            work.rounds(fabric.mesh, 1, s, Overlap::Latency);
+            work.reduced.push(s.times(u128::from(p) - 1));
+        }
+        (Algorithm::MeshOneShot, Op::Gather { .. } | Op::AllToAll) => {
+            work.rounds(fabric.mesh, 1, share, Overlap::Latency);
+            work.copied.push(rest);
+        }
+        (Algorithm::MeshOneShot, Op::Scatter { .. }) => {
+            work.rounds(fabric.mesh, 1, share, Overlap::Latency);
+            work.signals(single(fabric.mesh), 1);
+            work.copied.push(share);
         }
         (Algorithm::MeshOneShot, _) => work.signals(fabric.mesh, 1),
         (Algorithm::MeshTwoShot, Op::Broadcast { .. }) => {

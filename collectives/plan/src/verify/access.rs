@@ -76,6 +76,7 @@ impl Machine<'_> {
     ) -> Result<(), Fault> {
         let (owner, buffer) = owner(self.programs[index].rank, place);
         for (block, &value) in place.blocks().iter().zip(values) {
+            self.size(owner, buffer, block, value, place)?;
             let cell = self.cell(owner, buffer, block, piece, place)?;
             let clock = &self.running[index].clock;
             let written = self.memory.write(cell, clock);
@@ -83,6 +84,32 @@ impl Machine<'_> {
             self.memory.set(cell, value);
         }
         Ok(())
+    }
+
+    /// In an all_to_all with sizes that only two ranks know, a value fits into no place but its own.
+    fn size(
+        &self,
+        owner: u32,
+        buffer: Buffer,
+        block: u32,
+        value: Expr,
+        place: Place,
+    ) -> Result<(), Fault> {
+        if !self.settings.unequal {
+            return Ok(());
+        }
+        let pair = match buffer {
+            Buffer::Out => block.checked_sub(self.ranks).map(|from| (from, owner)),
+            Buffer::In => Some((owner, block)),
+            Buffer::Scratch => None,
+        };
+        match pair {
+            Some((from, to)) if self.expressions.is_input(value, from, to) => Ok(()),
+            _ => Err(Fault::Size {
+                place,
+                value: self.expressions.text(value),
+            }),
+        }
     }
 
     fn cell(

@@ -119,6 +119,14 @@ pub enum Fault {
         /// The block.
         block: u32,
     },
+    /// A value goes where a value of another size belongs.
+    #[error("{place} gets {value}, whose size is not known to be the same")]
+    Size {
+        /// The place.
+        place: Place,
+        /// The value.
+        value: String,
+    },
     /// A slot is read or released that isn't current: not waited for yet, or released.
     #[error("there is no current slot from rank {from}")]
     NoSlot {

@@ -78,6 +78,11 @@ impl Expressions {
         }))
     }
 
+    /// Whether this is a block of the input of a rank.
+    pub(super) fn is_input(&self, expr: Expr, of: u32, block: u32) -> bool {
+        matches!(self.facts(expr).node, Node::Input { rank, block: b, .. } if rank == of && b == block)
+    }
+
     /// How many ranks contribute.
     pub(super) fn contributors(&self, expr: Expr) -> u32 {
         self.facts(expr).count

@@ -57,7 +57,9 @@ fn heard(machine: &Machine<'_>, index: usize) -> Result<(), Fault> {
         return Err(Fault::NeverWaits { op });
     }
     let needed = |other: u32| match op {
-        Op::Broadcast { root } if root != program.rank => other == root,
+        Op::Broadcast { root } | Op::Scatter { root } if root != program.rank => other == root,
+        // To have waited at all is enough.
+        Op::Reduce { root } | Op::Gather { root } if root != program.rank => false,
         Op::Send { to: peer } | Op::Recv { from: peer } => other == peer,
         _ => true,
     };
@@ -76,11 +78,20 @@ fn heard(machine: &Machine<'_>, index: usize) -> Result<(), Fault> {
 fn output(machine: &mut Machine<'_>, program: &Program, piece: u32) -> Result<bool, Fault> {
     let mut fold = true;
     for block in program.holds(Buffer::Out).iter() {
+        let ranks = machine.ranks;
+        if piece >= pieces_of(machine, program, block) {
+            continue;
+        }
         let value = value(machine, program.rank, block, piece)?;
-        let source = match program.op {
-            Op::AllGather => block,
-            Op::Broadcast { root } => root,
-            Op::Recv { from } => from,
+        let each = (program.blocks / program.op.parts(ranks)).max(1);
+        let (source, block) = match program.op {
+            Op::AllGather | Op::Gather { .. } => (block / each, block),
+            Op::AllToAll => {
+                let (from, sub) = (block / each - ranks, block % each);
+                (from, program.rank * each + sub)
+            }
+            Op::Broadcast { root } | Op::Scatter { root } => (root, block),
+            Op::Recv { from } => (from, block),
             _ => {
                 reduced(machine, program, block, piece, value)?;
                 fold &= machine.expressions.is_fold(value, machine.ranks);
@@ -97,6 +108,16 @@ fn output(machine: &mut Machine<'_>, program: &Program, piece: u32) -> Result<bo
         }
     }
     Ok(fold)
+}
+
+/// In how many pieces a block of the output comes.
+fn pieces_of(machine: &Machine<'_>, program: &Program, block: u32) -> u32 {
+    match program.op {
+        Op::AllToAll if machine.settings.unequal => machine
+            .settings
+            .pieces_between(block - machine.ranks, program.rank),
+        _ => machine.settings.pieces,
+    }
 }
 
 /// A block of a reduction has all contributions, in the order that the other ranks have.

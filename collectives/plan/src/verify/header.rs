@@ -59,8 +59,9 @@ fn set(programs: &[Program]) -> Result<(), (u32, String)> {
             let why = format!("{} has no counterpart, or a rank is missing", p.op);
             return Err((p.rank, why));
         }
-        if p.op.has_block_per_rank() && p.ranks > 1 && p.blocks != p.ranks {
-            let why = format!("{} needs one block for each rank, has {}", p.op, p.blocks);
+        let parts = p.op.parts(p.ranks);
+        if p.ranks > 1 && !p.blocks.is_multiple_of(parts) {
+            let why = format!("{} has {parts} parts, but {} blocks", p.op, p.blocks);
             return Err((p.rank, why));
         }
     }
@@ -119,7 +120,7 @@ fn action(p: &Program, needs: &mut Needs, action: Action) -> Result<(), Fault> {
     match action {
         Action::Copy { dst, src } => {
             writable(dst)?;
-            same_blocks(&[dst, src])?;
+            same_blocks(p, &[dst, src])?;
             [dst, src]
                 .into_iter()
                 .try_for_each(|at| place(p, needs, at))
@@ -127,7 +128,7 @@ fn action(p: &Program, needs: &mut Needs, action: Action) -> Result<(), Fault> {
         Action::Reduce { dst, a, b, .. } => {
             writable(dst)?;
             reduces(p)?;
-            same_blocks(&[dst, a, b])?;
+            same_blocks(p, &[dst, a, b])?;
             [dst, a, b]
                 .into_iter()
                 .try_for_each(|at| place(p, needs, at))
@@ -140,7 +141,7 @@ fn action(p: &Program, needs: &mut Needs, action: Action) -> Result<(), Fault> {
                 Value::Copy(src) => place(p, needs, src),
                 Value::Reduce { a, b, .. } => {
                     reduces(p)?;
-                    same_blocks(&[a, b])?;
+                    same_blocks(p, &[a, b])?;
                     [a, b].into_iter().try_for_each(|at| place(p, needs, at))
                 }
             }
@@ -170,7 +171,7 @@ fn place(p: &Program, needs: &mut Needs, place: Place) -> Result<(), Fault> {
         } => {
             let scratch = needs.scratch.unwrap_or(blocks);
             needs.scratch = Some(scratch.hull(blocks));
-            p.op.holds(Buffer::Scratch, p.rank, p.blocks)
+            p.held(Buffer::Scratch, p.rank)
         }
         Place::Local { buffer, .. } => p.holds(buffer),
         Place::Peer { rank, buffer, .. } => {
@@ -181,7 +182,7 @@ fn place(p: &Program, needs: &mut Needs, place: Place) -> Result<(), Fault> {
             }
             needs.windowed = true;
             needs.put_blocks = needs.put_blocks.max(blocks.count);
-            p.op.holds(buffer, rank, p.blocks)
+            p.held(buffer, rank)
         }
     };
     if held.contains(blocks) {
@@ -218,11 +219,16 @@ fn reduces(p: &Program) -> Result<(), Fault> {
     }
 }
 
-/// No operation so far moves a block to the place of another, which could be of another size.
-fn same_blocks(places: &[Place]) -> Result<(), Fault> {
+/// Only all_to_all moves a block to the place of another, of which the run shows whether it has the
+/// same size.
+fn same_blocks(p: &Program, places: &[Place]) -> Result<(), Fault> {
+    let alike = |a: Blocks, b: Blocks| match p.op {
+        Op::AllToAll => a.count == b.count,
+        _ => a == b,
+    };
     if places
         .windows(2)
-        .all(|pair| pair[0].blocks() == pair[1].blocks())
+        .all(|pair| alike(pair[0].blocks(), pair[1].blocks()))
     {
         Ok(())
     } else {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use crate::ir::{Action, Blocks, Program, Value};
+use crate::ir::{Action, Blocks, Op, Program, Value};
 
 use super::clock::Clock;
 use super::error::{Blocked, Fault, VerifyError, Waits};
@@ -147,7 +147,7 @@ impl<'a> Machine<'a> {
             let (round, number) = (at.round, at.step);
             let step = program.steps[number];
             let piece = round.wrapping_sub(u32::from(step.skew));
-            if piece < self.settings.pieces {
+            if piece < self.settings.pieces_of(program, step.action) {
                 let done = self.action(index, step.action, piece, ready);
                 match done.map_err(|fault| VerifyError {
                     rank: program.rank,
@@ -210,17 +210,24 @@ impl<'a> Machine<'a> {
                 self.wake(to, Waits::PutFrom(me), ready);
             }
             Action::Wait { from, blocks } => {
+                let op = self.programs[index].op;
                 let channel = self.channel_mut(from, me);
                 if channel.current.is_some() {
                     return Err(Fault::StillHeld { from });
                 }
-                let Some(message) = channel.queue.pop_front() else {
+                let Some(mut message) = channel.queue.pop_front() else {
                     return Ok(Some(Waits::PutFrom(from)));
                 };
-                if message.blocks != blocks || message.piece != piece {
+                // Only in all_to_all the two sides number blocks differently.
+                let alike = match op {
+                    Op::AllToAll => message.blocks.count == blocks.count,
+                    _ => message.blocks == blocks,
+                };
+                if !alike || message.piece != piece {
                     return Err(contents(from, &message, blocks, piece));
                 }
                 let clock = Rc::clone(&message.clock);
+                message.blocks = blocks;
                 channel.current = Some(message);
                 self.running[index].clock.receive(&clock);
                 self.running[index].waits += 1;

@@ -1,6 +1,6 @@
 //! The buffers of all ranks, one cell for each block of each piece.
 
-use crate::ir::{Blocks, Buffer, Program};
+use crate::ir::{Blocks, Buffer, Op, Program};
 
 use super::Settings;
 use super::clock::{Clock, Moment};
@@ -38,6 +38,8 @@ struct Span {
 pub(super) struct Memory {
     pieces: usize,
     in_place: bool,
+    /// The first block of an output whose blocks are numbered apart from the input's, else 0.
+    out_from: u32,
     /// Indexed by rank and buffer; absent ranks have empty spans.
     spans: Vec<[Span; 3]>,
     values: Vec<Option<Expr>>,
@@ -60,6 +62,10 @@ impl Memory {
         let mut memory = Memory {
             pieces: settings.pieces as usize,
             in_place: settings.in_place,
+            out_from: programs.first().map_or(0, |program| match program.op {
+                Op::AllToAll => program.blocks / 2,
+                _ => 0,
+            }),
             spans: vec![[nothing; 3]; ranks as usize],
             values: Vec::new(),
             traces: Vec::new(),
@@ -103,9 +109,14 @@ impl Memory {
     pub(super) fn cell(&self, rank: u32, buffer: Buffer, block: u32, piece: u32) -> Cell {
         let spans = &self.spans[rank as usize];
         let mut span = spans[buffer as usize];
+        let mut block = block;
         let input = spans[Buffer::In as usize];
-        if self.in_place && buffer == Buffer::Out && input.blocks.contains(Blocks::one(block)) {
-            span = input;
+        if self.in_place && buffer == Buffer::Out {
+            // The same block, but in all_to_all the output has the second half of the numbers.
+            let twin = block.checked_sub(self.out_from).unwrap_or(block);
+            if input.blocks.contains(Blocks::one(twin)) {
+                (span, block) = (input, twin);
+            }
         }
         let index = (block - span.blocks.first) as usize;
         Cell(span.start + index * self.pieces + piece as usize)

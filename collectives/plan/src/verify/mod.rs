@@ -30,7 +30,7 @@ mod machine;
 mod memory;
 
 use crate::algorithms::{Algorithm, Shape, Unsupported, generate};
-use crate::ir::{MIN_SLOTS, Op, Program};
+use crate::ir::{Action, MIN_SLOTS, Op, Program};
 
 pub use error::{Blocked, Fault, VerifyError, Waits};
 
@@ -43,6 +43,9 @@ pub struct Settings {
     pub pieces: u32,
     /// Whether input and output are one memory, as far as the operation allows.
     pub in_place: bool,
+    /// Whether every pair of ranks of an all_to_all has a message of its own size, of which no
+    /// other rank knows. Then `pieces` is the most of any pair.
+    pub unequal: bool,
 }
 
 impl Settings {
@@ -59,9 +62,32 @@ impl Settings {
                             slots,
                             pieces,
                             in_place,
+                            unequal: false,
                         })
                     })
             })
+    }
+}
+
+impl Settings {
+    /// The pieces of what goes from one rank to another.
+    pub(super) fn pieces_between(self, from: u32, to: u32) -> u32 {
+        match self.unequal {
+            true => 1 + (from.wrapping_mul(5).wrapping_add(to.wrapping_mul(3))) % self.pieces,
+            false => self.pieces,
+        }
+    }
+
+    /// The pieces in which a step of a program runs.
+    fn pieces_of(self, program: &Program, action: Action) -> u32 {
+        if !self.unequal {
+            return self.pieces;
+        }
+        let (me, ranks) = (program.rank, program.ranks);
+        match action.subject(ranks) {
+            to if to < ranks => self.pieces_between(me, to),
+            from => self.pieces_between(from - ranks, me),
+        }
     }
 }
 
@@ -129,7 +155,15 @@ pub fn check<I: IntoIterator<Item = Settings>>(
     let programs = programs(algorithm, op, ranks, windowed)?;
     let max_skew = programs.iter().map(|p| p.max_skew).max().unwrap_or(0);
     let mut report = Report::default();
-    for settings in settings(max_skew) {
+    let unequal = op == Op::AllToAll && algorithm.allows_unequal(op);
+    let cases = settings(max_skew).into_iter().flat_map(|settings| {
+        let others = unequal.then_some(Settings {
+            unequal: true,
+            ..settings
+        });
+        [settings].into_iter().chain(others)
+    });
+    for settings in cases {
         report = verify(&programs, settings).map_err(|error| CheckError::Wrong {
             algorithm,
             op,
