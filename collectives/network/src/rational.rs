@@ -1,12 +1,10 @@
 //! Exact fractions: bandwidths that are shares of sums of capacities.
 
-use num_traits::ToPrimitive;
-
 /// An exact fraction. Capacities are below 2^50 and networks have less than 2^32 edges and ranks,
 /// so what bounds divide fits with room to spare.
 pub type Rational = num_rational::Ratio<i128>;
 
-/// The nearest floating-point number, for people and for drawings; nothing decides on it.
+/// A floating-point number that differs by rounding only, for people and for drawings; nothing decides on it.
 pub fn to_f64(value: Rational) -> f64 {
-    value.to_f64().unwrap_or(f64::NAN)
+    *value.numer() as f64 / *value.denom() as f64
 }

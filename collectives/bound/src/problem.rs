@@ -1,0 +1,148 @@
+//! A network as bounds see it: one arc between two vertices, and shared capacities as vertices.
+
+use num_integer::Integer;
+use unisono_network::{Network, Rational, VertexId, flow::Capacity, flow::Flow};
+
+/// Arcs and ranks.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    /// How many ranks; they are the first vertices.
+    pub(crate) ranks: u32,
+    /// How many vertices, ranks included.
+    pub(crate) vertices: u32,
+    /// What capacities are counted in, in bytes a second: their greatest common divisor.
+    pub(crate) unit: u64,
+    /// Arcs in order of their ends, no two between the same ends.
+    pub(crate) arcs: Vec<Arc>,
+    /// For each vertex, whether it is a switch that reduces.
+    pub(crate) reduces: Vec<bool>,
+}
+
+/// All edges from one vertex to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Arc {
+    pub(crate) from: VertexId,
+    pub(crate) to: VertexId,
+    /// In units.
+    pub(crate) capacity: u64,
+}
+
+impl Problem {
+    pub(crate) fn new(network: &Network) -> Self {
+        let capacities = network.edges().iter().map(|edge| edge.bytes_per_second);
+        let unit = capacities
+            .fold(0, |unit: u64, capacity| unit.gcd(&capacity))
+            .max(1);
+        let mut arcs: Vec<Arc> = network
+            .edges()
+            .iter()
+            .map(|edge| Arc {
+                from: edge.from,
+                to: edge.to,
+                capacity: edge.bytes_per_second / unit,
+            })
+            .collect();
+        arcs.sort_unstable();
+        arcs.dedup_by(|next, kept| {
+            let same = (next.from, next.to) == (kept.from, kept.to);
+            if same {
+                kept.capacity = kept.capacity.saturating_add(next.capacity);
+            }
+            same
+        });
+        let vertices = network.vertices().len() as u32;
+        Self {
+            ranks: network.ranks(),
+            vertices,
+            unit,
+            arcs,
+            reduces: (0..vertices)
+                .map(|vertex| network.reduces(vertex))
+                .collect(),
+        }
+    }
+
+    /// A rate in units as bytes a second.
+    pub(crate) fn bytes(&self, rate: Rational) -> Rational {
+        rate * ratio(u128::from(self.unit), 1)
+    }
+
+    /// All capacities together.
+    pub(crate) fn total(&self) -> u128 {
+        self.arcs.iter().map(|arc| u128::from(arc.capacity)).sum()
+    }
+
+    /// Whether sums of capacities, each so many times, and of supplies fit 64 bits.
+    pub(crate) fn fits_u64(&self, times: u128, supplies: u128) -> bool {
+        let sum = self.total().checked_mul(times);
+        let sum = sum.and_then(|sum| sum.checked_add(supplies));
+        sum.is_some_and(|sum| sum < 1 << 63)
+    }
+
+    /// Whether every arc is as wide as the one back.
+    pub(crate) fn is_symmetric(&self) -> bool {
+        let mut back: Vec<Arc> = self.arcs.clone();
+        for arc in &mut back {
+            (arc.from, arc.to) = (arc.to, arc.from);
+        }
+        back.sort_unstable();
+        back == self.arcs
+    }
+
+    /// No flow yet, each capacity so many times.
+    pub(crate) fn flow<C: Capacity + TryFrom<u128>>(&self, times: u128) -> Flow<C> {
+        let scaled = |arc: &Arc| {
+            let capacity = C::try_from(u128::from(arc.capacity) * times);
+            (arc.from, arc.to, capacity.unwrap_or(C::UNLIMITED))
+        };
+        Flow::new(self.vertices, self.arcs.iter().map(scaled))
+    }
+
+    /// What enters each vertex.
+    pub(crate) fn arriving(&self) -> Vec<u128> {
+        let mut sums = vec![0; self.vertices as usize];
+        for arc in &self.arcs {
+            sums[arc.to as usize] += u128::from(arc.capacity);
+        }
+        sums
+    }
+
+    /// What crosses from the vertices that are not inside to those that are.
+    pub(crate) fn entering(&self, inside: impl Fn(VertexId) -> bool) -> u128 {
+        let crossing = self
+            .arcs
+            .iter()
+            .filter(|arc| !inside(arc.from) && inside(arc.to));
+        crossing.map(|arc| u128::from(arc.capacity)).sum()
+    }
+
+    /// The ranks in an order in which each has others before it close by, the first one first.
+    pub(crate) fn by_distance(&self, first: u32) -> Vec<u32> {
+        let mut starts = vec![0usize; self.vertices as usize + 1];
+        for arc in &self.arcs {
+            starts[arc.from as usize + 1] += 1;
+        }
+        for place in 1..starts.len() {
+            starts[place] += starts[place - 1];
+        }
+        let mut seen = vec![false; self.vertices as usize];
+        seen[first as usize] = true;
+        let mut order = vec![first];
+        let mut at = 0;
+        while let Some(&vertex) = order.get(at) {
+            at += 1;
+            for arc in &self.arcs[starts[vertex as usize]..starts[vertex as usize + 1]] {
+                if !std::mem::replace(&mut seen[arc.to as usize], true) {
+                    order.push(arc.to);
+                }
+            }
+        }
+        order.retain(|vertex| *vertex < self.ranks);
+        order
+    }
+}
+
+/// A fraction of two numbers that are far from overflow, see [`Rational`].
+pub(crate) fn ratio(numerator: u128, denominator: u128) -> Rational {
+    Rational::new(numerator as i128, denominator as i128)
+}
