@@ -8,6 +8,7 @@
 //! - [`ir`]: the steps, and what they mean. Read this first.
 //! - [`geometry`]: which elements a block and a piece of a message are.
 //! - [`algorithms`]: one file for each algorithm, and [`generate`], which picks the file.
+//! - [`template`]: plans in shapes that a graph gives: orders, rings, trees, levels, routes.
 //! - [`verify`]: runs the programs of all ranks symbolically and proves them right.
 //! - [`cost`]: predicted time in integer picoseconds, the same on every host.
 //! - [`select`]: which algorithm, for this operation, size and fabric, and why.
@@ -21,8 +22,10 @@ pub mod geometry;
 pub mod ir;
 mod op;
 pub mod select;
+pub mod template;
 pub mod verify;
 
 pub use algorithms::{Algorithm, Layout, Shape, Unsupported, generate};
 pub use geometry::{Geometry, GeometryError};
 pub use ir::{Action, Blocks, Buffer, Op, OpKind, Place, Program, Shares, Step, Value};
+pub use template::Template;
