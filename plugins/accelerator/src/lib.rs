@@ -1,0 +1,1 @@
+//! What plugins of accelerators have in common.

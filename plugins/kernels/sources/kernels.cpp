@@ -1,0 +1,146 @@
+// Every kernel that plugins of accelerators load. The names are the contract with
+// plugins/kernels/src/lib.rs: unisono_reduce_REDUCTION_TYPE, and the few below.
+
+#include "device.h"
+#include "reduce.h"
+
+#define REDUCE(op, Op, type, Type)                                                                 \
+  KERNEL(reduce_##op##_##type, Reduce) { reduce<Type, Op>(arguments); }
+#define ORDERED(type, Type)                                                                        \
+  REDUCE(sum, Sum, type, Type)                                                                     \
+  REDUCE(prod, Prod, type, Type)                                                                   \
+  REDUCE(min, Min, type, Type)                                                                     \
+  REDUCE(max, Max, type, Type)
+#define BITWISE(type, Type)                                                                        \
+  REDUCE(and, And, type, Type)                                                                     \
+  REDUCE(or, Or, type, Type)                                                                       \
+  REDUCE(xor, Xor, type, Type)
+#define INTEGER(type, Type)                                                                        \
+  ORDERED(type, Type)                                                                              \
+  BITWISE(type, Type)
+
+INTEGER(i8, I8)
+INTEGER(u8, U8)
+INTEGER(i16, I16)
+INTEGER(u16, U16)
+INTEGER(i32, I32)
+INTEGER(u32, U32)
+INTEGER(i64, I64)
+INTEGER(u64, U64)
+ORDERED(f16, F16)
+ORDERED(bf16, BF16)
+ORDERED(f32, F32)
+ORDERED(f64, F64)
+
+struct Pieces {
+  u64 dst, src;
+  u64 bytes; // of one piece
+  u64 repeat;
+  u64 dst_stride, src_stride;
+};
+
+struct alignas(16) Sixteen {
+  u64 at[2];
+};
+
+// Pieces at strides that the runtime's own copies cannot take.
+KERNEL(copy, Pieces) {
+  u64 first = block_index() * thread_count() + thread_index();
+  u64 step = block_count() * thread_count();
+  for (u64 piece = row_index(); piece < arguments.repeat; piece += row_count()) {
+    u8 *dst = range(arguments.dst + piece * arguments.dst_stride, arguments.bytes, WRITE);
+    const u8 *src = range(arguments.src + piece * arguments.src_stride, arguments.bytes, READ);
+    u64 vectors = (((u64)dst | (u64)src) & 15) == 0 ? arguments.bytes / 16 : 0;
+    for (u64 i = first; i < vectors; i += step) {
+      ((Sixteen *)dst)[i] = ((const Sixteen *)src)[i];
+    }
+    for (u64 i = vectors * 16 + first; i < arguments.bytes; i += step) {
+      dst[i] = src[i];
+    }
+  }
+}
+
+// A flag line and a counter, as in unisono_plugin.h.
+struct Line {
+  u64 counter;
+  u64 words[3];
+};
+struct Counter {
+  u64 value, seen;
+};
+
+// Where a stream tells its host that a flag carried other words than expected.
+struct Found {
+  u64 command; // its number, counted from 1; 0: none yet
+  u64 words[3];
+};
+
+struct Flag {
+  u64 flag, counter;
+  u64 words[3];
+  u64 value;   // of the counter, for `check`
+  u64 found;   // address of Found
+  u64 command; // what goes to Found
+  u64 flags;   // 1: with words
+};
+
+DEVICE bool is_abort(u64 flag, u64 value) { return flag - value >= 1ull << 61 && (i64)(flag - value) >= 0; }
+
+DEVICE void compare(const Flag &f, const Line *line, u64 seen, u64 value) {
+  if (is_abort(seen, value)) {
+    return;
+  }
+  u64 words[3];
+  bool same = true;
+#pragma unroll
+  for (int i = 0; i < 3; i++) {
+    words[i] = *(volatile const u64 *)&line->words[i];
+    same &= words[i] == f.words[i];
+  }
+  Found *found = (Found *)range(f.found, sizeof(Found), WRITE);
+  if (same || load_acquire(&found->command) != 0) {
+    return;
+  }
+  for (int i = 0; i < 3; i++) {
+    found->words[i] = words[i];
+  }
+  store_release(&found->command, f.command);
+}
+
+// One thread, behind a WAIT that the runtime itself did: compares the flag's words.
+KERNEL(check, Flag) {
+  const Line *line = (const Line *)range(arguments.flag, sizeof(Line), READ);
+  compare(arguments, line, load_acquire(&line->counter), arguments.value);
+}
+
+// One thread: SIGNAL, in a recorded graph. The counter is in memory, so it can be replayed.
+KERNEL(signal, Flag) {
+  Counter *counter = (Counter *)range(arguments.counter, sizeof(Counter), WRITE);
+  Line *line = (Line *)range(arguments.flag, sizeof(Line), WRITE);
+  u64 value = counter->value + 1;
+  counter->value = value;
+  fence_system();
+  if (arguments.flags & 1) {
+    for (int i = 0; i < 3; i++) {
+      *(volatile u64 *)&line->words[i] = arguments.words[i];
+    }
+  }
+  store_release(&line->counter, value);
+}
+
+// One thread: WAIT, in a recorded graph.
+KERNEL(wait, Flag) {
+  Counter *counter = (Counter *)range(arguments.counter, sizeof(Counter), WRITE);
+  const Line *line = (const Line *)range(arguments.flag, sizeof(Line), READ);
+  u64 value = counter->value + 1;
+  counter->value = value;
+  u64 seen = load_acquire(&line->counter);
+  while ((i64)(seen - value) < 0) {
+    relax();
+    seen = load_acquire(&line->counter);
+  }
+  counter->seen = seen;
+  if (arguments.flags & 1) {
+    compare(arguments, line, seen, value);
+  }
+}

@@ -1,0 +1,91 @@
+// dst[i] = a[i] op b[i], divided if asked, for pieces at strides.
+
+#ifndef UNISONO_KERNELS_REDUCE_H
+#define UNISONO_KERNELS_REDUCE_H
+
+#include "element.h"
+
+struct Reduce {
+  u64 dst, a, b;
+  u64 elements; // of one piece
+  u64 repeat;
+  u64 dst_stride, a_stride, b_stride; // bytes
+  u32 divisor;                        // 0: do not divide
+  u32 reserved;
+};
+
+struct Sum {
+  template <class T> DEVICE typename T::Wide apply(typename T::Wide a, typename T::Wide b) {
+    return T::add(a, b);
+  }
+};
+struct Prod {
+  template <class T> DEVICE typename T::Wide apply(typename T::Wide a, typename T::Wide b) {
+    return T::multiply(a, b);
+  }
+};
+struct Min {
+  template <class T> DEVICE typename T::Wide apply(typename T::Wide a, typename T::Wide b) {
+    return T::least(a, b);
+  }
+};
+struct Max {
+  template <class T> DEVICE typename T::Wide apply(typename T::Wide a, typename T::Wide b) {
+    return T::most(a, b);
+  }
+};
+struct And {
+  template <class T> DEVICE typename T::Wide apply(typename T::Wide a, typename T::Wide b) {
+    return a & b;
+  }
+};
+struct Or {
+  template <class T> DEVICE typename T::Wide apply(typename T::Wide a, typename T::Wide b) {
+    return a | b;
+  }
+};
+struct Xor {
+  template <class T> DEVICE typename T::Wide apply(typename T::Wide a, typename T::Wide b) {
+    return a ^ b;
+  }
+};
+
+template <class T, class Op>
+DEVICE typename T::Bits combine(typename T::Bits a, typename T::Bits b, u32 divisor) {
+  typename T::Wide wide = Op::template apply<T>(T::widen(a), T::widen(b));
+  return T::narrow(divisor ? T::divide(wide, divisor) : wide);
+}
+
+// What one thread loads and stores at once.
+template <class T> struct alignas(16) Vector {
+  static constexpr u64 LENGTH = 16 / sizeof(typename T::Bits);
+  typename T::Bits at[LENGTH];
+};
+
+template <class T, class Op> DEVICE void reduce(const Reduce &r) {
+  typedef typename T::Bits Bits;
+  u64 first = block_index() * thread_count() + thread_index();
+  u64 step = block_count() * thread_count();
+  u64 bytes = r.elements * sizeof(Bits);
+  for (u64 piece = row_index(); piece < r.repeat; piece += row_count()) {
+    Bits *dst = (Bits *)range(r.dst + piece * r.dst_stride, bytes, WRITE);
+    const Bits *a = (const Bits *)range(r.a + piece * r.a_stride, bytes, READ);
+    const Bits *b = (const Bits *)range(r.b + piece * r.b_stride, bytes, READ);
+    u64 vectors = (((u64)dst | (u64)a | (u64)b) & 15) == 0 ? r.elements / Vector<T>::LENGTH : 0;
+    for (u64 i = first; i < vectors; i += step) {
+      Vector<T> x = ((const Vector<T> *)a)[i];
+      Vector<T> y = ((const Vector<T> *)b)[i];
+      Vector<T> z;
+#pragma unroll
+      for (u64 k = 0; k < Vector<T>::LENGTH; k++) {
+        z.at[k] = combine<T, Op>(x.at[k], y.at[k], r.divisor);
+      }
+      ((Vector<T> *)dst)[i] = z;
+    }
+    for (u64 i = vectors * Vector<T>::LENGTH + first; i < r.elements; i += step) {
+      dst[i] = combine<T, Op>(a[i], b[i], r.divisor);
+    }
+  }
+}
+
+#endif

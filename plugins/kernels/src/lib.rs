@@ -1,0 +1,1 @@
+//! The kernels that plugins of accelerators load: one source, compiled ahead.

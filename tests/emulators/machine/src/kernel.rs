@@ -1,0 +1,223 @@
+//! Kernels: the shipped sources, compiled for the host, run thread by thread.
+//!
+//! Blocks run in a seeded order. A kernel asks for the ranges that it will touch; where a device would
+//! fault, it gets memory that nobody sees, and the device is broken when it ends.
+#![allow(
+    unsafe_code,
+    reason = "calls functions of a library that was built for this"
+)]
+
+use std::cell::Cell;
+use std::path::Path;
+use std::ptr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use libloading::Library;
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+
+use crate::op::Running;
+use crate::space::Range;
+use crate::{Broken, Device, Launch, Machine, Mover, Place};
+
+/// The library of kernels.
+#[derive(Debug)]
+pub struct Kernels(Library);
+
+/// A kernel of the library.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel {
+    call: unsafe extern "C" fn(*const u64),
+    position: unsafe extern "C" fn(*const Position),
+}
+
+/// Which thread runs: the same struct as in plugins/kernels/sources/device.h.
+#[repr(C)]
+struct Position {
+    thread: u64,
+    threads: u64,
+    block: u64,
+    blocks: u64,
+    row: u64,
+    rows: u64,
+}
+
+/// What kernels ask of the machine: as above.
+#[repr(C)]
+struct Hooks {
+    range: extern "C" fn(u64, u64, i32) -> *mut u8,
+    relax: extern "C" fn(),
+}
+
+/// What the thread of a hardware queue runs now.
+struct Now {
+    machine: *const Machine,
+    device: *const Device,
+    faulted: Cell<bool>,
+    /// The ranges that were asked for last.
+    recent: Cell<[Option<Arc<Range>>; 4]>,
+    read: Cell<[u64; 65]>,
+    written: Cell<[u64; 65]>,
+}
+
+thread_local! {
+    static NOW: Cell<*const Now> = const { Cell::new(ptr::null()) };
+}
+
+impl Kernels {
+    /// Opens the library.
+    ///
+    /// # Errors
+    /// If it is none of ours.
+    pub(crate) fn open(path: &Path) -> Result<Self, libloading::Error> {
+        let hooks = Hooks { range, relax };
+        // SAFETY: a library built from plugins/kernels/sources, which has no constructors; its
+        // functions have these types.
+        unsafe {
+            let library = Library::new(path)?;
+            let bind =
+                library.get::<unsafe extern "C" fn(*const Hooks)>(b"unisono_host_machine\0")?;
+            bind(&raw const hooks);
+            Ok(Self(library))
+        }
+    }
+
+    /// A kernel by its name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Kernel> {
+        // SAFETY: as in `open`. The library is never closed.
+        unsafe {
+            let call = self
+                .0
+                .get::<unsafe extern "C" fn(*const u64)>(name.as_bytes());
+            let position = self.0.get(b"unisono_host_position\0");
+            Some(Kernel {
+                call: *call.ok()?,
+                position: *position.ok()?,
+            })
+        }
+    }
+}
+
+impl Kernel {
+    pub(crate) fn run(&self, on: &mut Running<'_>, launch: &Launch) -> Result<(), Broken> {
+        let now = Now {
+            machine: on.machine,
+            device: on.device,
+            faulted: Cell::new(false),
+            recent: Cell::default(),
+            read: Cell::new([0; 65]),
+            written: Cell::new([0; 65]),
+        };
+        NOW.set(&raw const now);
+        let (blocks, rows) = (u64::from(launch.grid[0]), u64::from(launch.grid[1]));
+        let (total, threads) = (blocks * rows, u64::from(launch.block[0]));
+        // Any odd step visits each block of a power of two; for others, from a random first one.
+        let first = on.random.below(total);
+        let backwards = on.random.below(2) == 1;
+        for step in 0..total {
+            let step = if backwards { total - 1 - step } else { step };
+            let at = (first + step) % total;
+            for thread in 0..threads {
+                let position = Position {
+                    thread,
+                    threads,
+                    block: at % blocks,
+                    blocks,
+                    row: at / blocks,
+                    rows,
+                };
+                // SAFETY: the types in device.h; the arguments are as long as the kernel's parameter,
+                // which was checked when it was launched.
+                unsafe {
+                    (self.position)(&raw const position);
+                    (self.call)(launch.arguments.as_ptr());
+                }
+            }
+        }
+        NOW.set(ptr::null());
+        on.count_kernel(&now, blocks * threads);
+        if now.faulted.get() {
+            return Err(Broken::IllegalAddress);
+        }
+        Ok(())
+    }
+}
+
+impl Running<'_> {
+    /// Every thread of a row asks for the whole range: what was asked for is counted once.
+    fn count_kernel(&self, now: &Now, threads: u64) {
+        let me = Place::Device(self.device.index);
+        for (index, (read, written)) in now.read.get().iter().zip(now.written.get()).enumerate() {
+            let place = match index {
+                64 => Place::Host,
+                device => Place::Device(device as u32),
+            };
+            let traffic = &self.machine.traffic;
+            traffic.add(place, me, Mover::Kernel, read / threads.max(1));
+            traffic.add(me, place, Mover::Kernel, written / threads.max(1));
+        }
+    }
+}
+
+/// Where the bytes of a range lie, for a kernel.
+extern "C" fn range(address: u64, bytes: u64, access: i32) -> *mut u8 {
+    let now = NOW.get();
+    if now.is_null() {
+        return ptr::null_mut();
+    }
+    // SAFETY: set by the launch that this thread is in, which outlives the kernel's call.
+    let (now, machine, device) = unsafe { (&*now, &*(*now).machine, &*(*now).device) };
+    if bytes == 0 {
+        return address as usize as *mut u8;
+    }
+    let mut recent = now.recent.take();
+    let known = recent.iter().flatten();
+    let range = known
+        .clone()
+        .find(|range| address >= range.base && address - range.base < range.bytes)
+        .map(Arc::clone)
+        .or_else(|| machine.space.find(address));
+    let found = range.and_then(|range| {
+        let found = range.resolve(device.index, address, bytes).ok()?;
+        if !recent
+            .iter()
+            .flatten()
+            .any(|known| Arc::ptr_eq(known, &range))
+        {
+            recent.rotate_right(1);
+            recent[0] = Some(range);
+        }
+        Some(found)
+    });
+    now.recent.set(recent);
+    let Some(found) = found else {
+        if !now.faulted.replace(true) {
+            eprintln!("emulator: a kernel touches {bytes} bytes at {address:#x}");
+        }
+        return nowhere(bytes);
+    };
+    let index = match found.place {
+        Place::Device(device) => device as usize,
+        Place::Host => 64,
+    };
+    let counts = if access == 0 { &now.read } else { &now.written };
+    let mut sums = counts.get();
+    sums[index] += bytes;
+    counts.set(sums);
+    found.at
+}
+
+/// Memory that nobody sees. It is lost: the device is broken anyway.
+fn nowhere(bytes: u64) -> *mut u8 {
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    let protection = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a new mapping where the kernel finds room.
+    let at = unsafe { mmap_anonymous(ptr::null_mut(), bytes as usize, protection, flags) };
+    at.map_or(ptr::null_mut(), |at| at.cast())
+}
+
+/// A thread of a kernel that spins.
+extern "C" fn relax() {
+    std::thread::sleep(Duration::from_micros(20));
+}

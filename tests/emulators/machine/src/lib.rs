@@ -1,0 +1,49 @@
+//! The machine behind the emulators of vendors' runtimes: devices, their memory, their queues, over
+//! host memory.
+//!
+//! The libraries beside this crate (`cuda`, `nvml`) give it the vendors' C symbols, so that the
+//! plugins that users get run end to end where there is no such hardware. It is strict, not kind:
+//!
+//! - a device address means nothing to the CPU: it is reserved and never readable ([`space`]); the
+//!   bytes lie elsewhere;
+//! - streams run on threads of their own, in a seeded order with delays, on a few hardware queues that
+//!   block in order ([`queue`]);
+//! - new memory holds garbage, freed memory is gone, and a device that touches what it may not is
+//!   broken from then on, as on silicon;
+//! - what synchronises on the real runtime blocks here behind all pending work.
+//!
+//! What the machine is comes from a file ([`BoxFile`]), named by the variable
+//! [`BOX`]. Bytes are counted by where they went ([`Traffic`]).
+
+mod backing;
+mod box_file;
+mod device;
+mod event;
+mod kernel;
+mod machine;
+mod op;
+pub mod queue;
+mod random;
+pub mod space;
+mod stream;
+mod traffic;
+
+pub use backing::Backing;
+pub use box_file::{BoxFile, Capability, Delays, End, Fabric, Fault, FaultKind, Lane, Pcie};
+pub use device::{Broken, Device};
+pub use event::Event;
+pub use kernel::Kernel;
+pub use machine::{Machine, machine};
+pub use op::{Compare, HostCall, Launch, Op};
+pub use random::Random;
+pub use stream::{Capture, Graph, Stream};
+pub use traffic::{Mover, Place, Traffic};
+
+/// Names the file that describes the machine.
+pub const BOX: &str = "UNISONO_EMULATOR_BOX";
+/// The seed of the scheduling; without it each process draws its own.
+pub const SEED: &str = "UNISONO_EMULATOR_SEED";
+/// The file that counts bytes, shared by all processes that name it.
+pub const TRAFFIC: &str = "UNISONO_EMULATOR_TRAFFIC";
+/// The library with the kernels, compiled for the host.
+pub const KERNELS: &str = "UNISONO_EMULATOR_KERNELS";

@@ -1,0 +1,302 @@
+//! What streams do, one operation after another.
+#![allow(
+    unsafe_code,
+    reason = "moves bytes of emulated memory, calls the program's functions"
+)]
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::kernel::Kernel;
+use crate::space::{Illegal, Resolved};
+use crate::{Broken, Device, Event, Machine, Mover, Place, Random};
+
+/// An operation of a stream.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// Rows of bytes; one row is a plain copy.
+    Copy {
+        /// Where to.
+        dst: u64,
+        /// From where.
+        src: u64,
+        /// Bytes of a row.
+        bytes: u64,
+        /// Rows.
+        rows: u64,
+        /// From one row to the next.
+        dst_pitch: u64,
+        /// As above.
+        src_pitch: u64,
+    },
+    /// One byte everywhere.
+    Fill {
+        /// Where to.
+        dst: u64,
+        /// The byte.
+        value: u8,
+        /// How many.
+        bytes: u64,
+    },
+    /// A kernel on a grid.
+    Launch(Launch),
+    /// A number to memory, after all before it.
+    Write {
+        /// Where to, a multiple of 8 (or 4).
+        address: u64,
+        /// What.
+        value: u64,
+        /// 8 or 4 bytes.
+        wide: bool,
+    },
+    /// Until memory holds a number.
+    Wait {
+        /// Where.
+        address: u64,
+        /// What it is compared with.
+        value: u64,
+        /// How.
+        compare: Compare,
+        /// 8 or 4 bytes.
+        wide: bool,
+    },
+    /// Completes a recording of an event.
+    Record(Arc<Event>, u64),
+    /// Waits for a recording of an event.
+    Await(Arc<Event>, u64),
+    /// Calls the program.
+    Call(HostCall),
+}
+
+/// How a wait compares what it finds with its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compare {
+    /// Not behind it, cyclically.
+    GreaterOrEqual,
+    /// The same.
+    Equal,
+    /// A common bit.
+    And,
+    /// A bit that neither has.
+    Nor,
+}
+
+/// A kernel's launch.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Its one parameter.
+    pub arguments: Vec<u64>,
+    /// Blocks: x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block: x, y, z.
+    pub block: [u32; 3],
+}
+
+/// A function of the program's, to be called when a stream comes to it.
+#[derive(Clone, Copy, Debug)]
+pub struct HostCall {
+    /// The function.
+    pub call: unsafe extern "C" fn(*mut c_void),
+    /// Its argument.
+    pub data: *mut c_void,
+}
+
+// SAFETY: who enqueues it promises that any thread may call it.
+unsafe impl Send for HostCall {}
+// SAFETY: as above; it is called once.
+unsafe impl Sync for HostCall {}
+
+/// Where an operation runs.
+pub(crate) struct Running<'a> {
+    pub machine: &'a Machine,
+    pub device: &'a Device,
+    pub random: &'a mut Random,
+}
+
+impl From<Illegal> for Broken {
+    fn from(_: Illegal) -> Self {
+        Self::IllegalAddress
+    }
+}
+
+impl Op {
+    /// Does it. An error breaks the device.
+    pub(crate) fn run(&self, on: &mut Running<'_>) -> Result<(), Broken> {
+        match self {
+            Self::Copy { bytes, rows, .. } if *bytes == 0 || *rows == 0 => Ok(()),
+            &Self::Copy {
+                dst,
+                src,
+                bytes,
+                rows,
+                dst_pitch,
+                src_pitch,
+            } => {
+                for row in 0..rows {
+                    on.copy(dst + row * dst_pitch, src + row * src_pitch, bytes)?;
+                }
+                Ok(())
+            }
+            Self::Fill { bytes: 0, .. } => Ok(()),
+            &Self::Fill { dst, value, bytes } => on.fill(dst, value, bytes),
+            Self::Launch(launch) => launch.kernel.run(on, launch),
+            &Self::Write {
+                address,
+                value,
+                wide,
+            } => on.write(address, value, wide),
+            &Self::Wait {
+                address,
+                value,
+                compare,
+                wide,
+            } => on.wait(address, value, compare, wide),
+            Self::Record(event, number) => {
+                event.reach(*number);
+                Ok(())
+            }
+            Self::Await(event, number) => on.until(|| event.is_reached(*number)),
+            Self::Call(call) => {
+                // SAFETY: the promise of who enqueued it.
+                unsafe { (call.call)(call.data) };
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether it can take for ever.
+    pub(crate) const fn waits(&self) -> bool {
+        matches!(self, Self::Wait { .. } | Self::Await(..))
+    }
+}
+
+impl Running<'_> {
+    fn resolve(&self, address: u64, bytes: u64) -> Result<Resolved, Broken> {
+        Ok(self
+            .machine
+            .space
+            .resolve(self.device.index, address, bytes)?)
+    }
+
+    fn copy(&mut self, dst: u64, src: u64, bytes: u64) -> Result<(), Broken> {
+        let to = self.resolve(dst, bytes)?;
+        let from = self.resolve(src, bytes)?;
+        self.carry(from.place, to.place, bytes)?;
+        self.machine
+            .traffic
+            .add(from.place, to.place, Mover::Copy, bytes);
+        // A copy has no order of its own: now and then the later half comes first.
+        let cut = if bytes > 64 && self.random.below(4) == 0 {
+            self.random.below(bytes)
+        } else {
+            0
+        } as usize;
+        // SAFETY: both were resolved for so many bytes and are kept by `to` and `from`. They may
+        // overlap or race where the program is wrong, hence `copy`.
+        unsafe {
+            std::ptr::copy(from.at.add(cut), to.at.add(cut), bytes as usize - cut);
+            std::ptr::copy(from.at, to.at, cut);
+        }
+        Ok(())
+    }
+
+    /// Whether a link still carries bytes.
+    fn carry(&self, from: Place, to: Place, bytes: u64) -> Result<(), Broken> {
+        let (Place::Device(a), Place::Device(b)) = (from, to) else {
+            return Ok(());
+        };
+        if a != b && self.machine.link_is_broken(a, b, bytes) {
+            return Err(Broken::Link);
+        }
+        Ok(())
+    }
+
+    fn fill(&self, dst: u64, value: u8, bytes: u64) -> Result<(), Broken> {
+        let to = self.resolve(dst, bytes)?;
+        let offset = dst - to.range.base;
+        let punched = value == 0
+            && bytes >= 1 << 20
+            && to
+                .range
+                .backing()
+                .is_some_and(|backing| backing.punch(offset, bytes));
+        if !punched {
+            // SAFETY: as in `copy`.
+            unsafe { std::ptr::write_bytes(to.at, value, bytes as usize) };
+        }
+        Ok(())
+    }
+
+    fn write(&self, address: u64, value: u64, wide: bool) -> Result<(), Broken> {
+        let to = self.resolve(address, if wide { 8 } else { 4 })?;
+        let from = Place::Device(self.device.index);
+        self.machine.traffic.add(from, to.place, Mover::Flag, 8);
+        // SAFETY: resolved for so many bytes, aligned as was checked when it was submitted, and
+        // accessed atomically by whoever looks at it meanwhile.
+        unsafe {
+            if wide {
+                AtomicU64::from_ptr(to.at.cast()).store(value, Ordering::SeqCst);
+            } else {
+                std::sync::atomic::AtomicU32::from_ptr(to.at.cast())
+                    .store(value as u32, Ordering::SeqCst);
+            }
+        }
+        Ok(())
+    }
+
+    fn wait(&self, address: u64, value: u64, compare: Compare, wide: bool) -> Result<(), Broken> {
+        // Looked up each time: memory that is freed under a wait breaks the device.
+        let mut broken = None;
+        self.until(|| {
+            let at = match self.resolve(address, if wide { 8 } else { 4 }) {
+                Ok(at) => at,
+                Err(error) => {
+                    broken = Some(error);
+                    return true;
+                }
+            };
+            // SAFETY: as in `write`.
+            let found = unsafe {
+                if wide {
+                    AtomicU64::from_ptr(at.at.cast()).load(Ordering::SeqCst)
+                } else {
+                    let word = std::sync::atomic::AtomicU32::from_ptr(at.at.cast());
+                    u64::from(word.load(Ordering::SeqCst))
+                }
+            };
+            let ahead = if wide {
+                found.wrapping_sub(value).cast_signed() >= 0
+            } else {
+                (found as u32).wrapping_sub(value as u32).cast_signed() >= 0
+            };
+            match compare {
+                Compare::GreaterOrEqual => ahead,
+                Compare::Equal => found == value,
+                Compare::And => found & value != 0,
+                Compare::Nor => !(found | value) & if wide { u64::MAX } else { 0xffff_ffff } != 0,
+            }
+        })?;
+        broken.map_or(Ok(()), Err)
+    }
+
+    /// Polls until `done`, or the device is broken.
+    fn until(&self, mut done: impl FnMut() -> bool) -> Result<(), Broken> {
+        let mut rounds = 0_u64;
+        while !done() {
+            if let Some(broken) = self.device.broken() {
+                return Err(broken);
+            }
+            rounds += 1;
+            match rounds {
+                0..64 => std::hint::spin_loop(),
+                64..256 => std::thread::yield_now(),
+                _ => std::thread::sleep(Duration::from_micros((rounds - 255).min(20) * 5)),
+            }
+        }
+        Ok(())
+    }
+}

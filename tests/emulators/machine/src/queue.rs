@@ -1,0 +1,133 @@
+//! Hardware queues: a few of each device, each in order, each with a thread.
+//!
+//! Streams are dealt out over the queues. One that waits holds up every other of its queue, as on
+//! silicon: who has more streams than queues, and lets one wait for another, can hang.
+#![allow(unsafe_code, reason = "blocks all signals of its threads")]
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::op::Running;
+use crate::{Broken, Delays, Machine, Op, Random, Stream};
+
+/// One hardware queue.
+#[derive(Debug)]
+pub struct HardwareQueue {
+    depth: usize,
+    entries: Mutex<VecDeque<Entry>>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct Entry {
+    stream: Arc<Stream>,
+    op: Op,
+}
+
+impl HardwareQueue {
+    /// A queue of a device, and its thread.
+    pub(crate) fn start(
+        machine: &'static Machine,
+        device: u32,
+        number: u32,
+    ) -> std::io::Result<Arc<Self>> {
+        let queue = Arc::new(Self {
+            depth: machine.facts.depth,
+            entries: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        let (worker, user) = (
+            Arc::clone(&queue),
+            u64::from(device) << 32 | u64::from(number),
+        );
+        let random = Random::new(machine.seed, user);
+        let delays = machine.facts.delays;
+        std::thread::Builder::new()
+            .name(format!("device{device}.{number}"))
+            .spawn(move || {
+                block_signals();
+                worker.work(machine, delays, random);
+            })?;
+        Ok(queue)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends an operation; blocks while the queue is full.
+    pub(crate) fn push(&self, stream: Arc<Stream>, op: Op) {
+        let mut entries = self.lock();
+        while entries.len() >= self.depth {
+            entries = self
+                .changed
+                .wait(entries)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        entries.push_back(Entry { stream, op });
+        drop(entries);
+        self.changed.notify_all();
+    }
+
+    fn work(&self, machine: &Machine, delays: Delays, mut random: Random) {
+        loop {
+            let (stream, op) = {
+                let mut entries = self.lock();
+                while entries.is_empty() {
+                    entries = self
+                        .changed
+                        .wait(entries)
+                        .unwrap_or_else(PoisonError::into_inner);
+                }
+                // It stays in the queue, and takes its room, until it is done.
+                let Entry { stream, op } = &entries[0];
+                (Arc::clone(stream), op.clone())
+            };
+            if delays.one_in > 0 && random.below(delays.one_in.into()) == 0 {
+                let time = random.below(delays.longest_us + 1);
+                std::thread::sleep(Duration::from_micros(time));
+            }
+            let device = Arc::clone(&stream.device);
+            machine.count_op(&device);
+            if device.broken().is_none() {
+                let mut on = Running {
+                    machine,
+                    device: &device,
+                    random: &mut random,
+                };
+                match op.run(&mut on) {
+                    Ok(()) => {}
+                    // What waits when something else breaks the device did not break it.
+                    Err(_) if op.waits() && device.broken().is_some() => {}
+                    Err(broken) => {
+                        report(&stream, &op, broken);
+                        device.break_down(broken);
+                    }
+                }
+            }
+            let done = self.lock().pop_front();
+            stream.finish_one();
+            self.changed.notify_all();
+            drop(done);
+        }
+    }
+}
+
+/// An emulator is for finding faults: it says where.
+fn report(stream: &Stream, op: &Op, broken: Broken) {
+    eprintln!(
+        "emulator: device {} is broken ({broken:?}) by stream {}: {op:x?}",
+        stream.device.index, stream.id
+    );
+}
+
+/// A driver's threads take no signals of the program.
+fn block_signals() {
+    // SAFETY: a set of this frame, filled before it is used.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
+    }
+}

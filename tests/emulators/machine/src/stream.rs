@@ -1,0 +1,114 @@
+//! Streams: ordered, on one of the device's hardware queues; and what is recorded from them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::queue::HardwareQueue;
+use crate::{Broken, Device, Op};
+
+/// A stream.
+#[derive(Debug)]
+pub struct Stream {
+    /// The device it is of.
+    pub device: Arc<Device>,
+    /// A number that no other stream of this process has.
+    pub id: u64,
+    queue: Arc<HardwareQueue>,
+    submitted: AtomicU64,
+    completed: AtomicU64,
+    capture: Mutex<Capture>,
+}
+
+/// What a stream records.
+#[derive(Debug, Default)]
+pub enum Capture {
+    /// Nothing: operations run.
+    #[default]
+    Off,
+    /// Operations, in order.
+    Recording(Vec<Op>),
+    /// It was recording, and something was called that cannot be recorded.
+    Invalid,
+}
+
+/// Operations that can be run again and again.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    /// In order.
+    pub ops: Vec<Op>,
+}
+
+impl Stream {
+    pub(crate) fn new(device: Arc<Device>, id: u64, queue: Arc<HardwareQueue>) -> Self {
+        Self {
+            device,
+            id,
+            queue,
+            submitted: AtomicU64::new(0),
+            completed: AtomicU64::new(0),
+            capture: Mutex::default(),
+        }
+    }
+
+    /// Hands an operation over, or records it. Blocks while the hardware queue is full.
+    ///
+    /// # Errors
+    /// If the device is broken.
+    pub fn submit(self: &Arc<Self>, op: Op) -> Result<(), Broken> {
+        if let Capture::Recording(ops) = &mut *self.capture() {
+            ops.push(op);
+            return Ok(());
+        }
+        self.run(op)
+    }
+
+    /// As [`Stream::submit`], without recording.
+    fn run(self: &Arc<Self>, op: Op) -> Result<(), Broken> {
+        if let Some(broken) = self.device.broken() {
+            return Err(broken);
+        }
+        self.submitted.fetch_add(1, Ordering::AcqRel);
+        self.device.begin();
+        self.queue.push(Arc::clone(self), op);
+        Ok(())
+    }
+
+    /// Runs a graph.
+    ///
+    /// # Errors
+    /// If the device is broken.
+    pub fn launch(self: &Arc<Self>, graph: &Graph) -> Result<(), Broken> {
+        for op in &graph.ops {
+            let op = match op {
+                // Each run is a recording of its own.
+                Op::Record(event, _) => Op::Record(Arc::clone(event), event.record()),
+                op => op.clone(),
+            };
+            self.run(op)?;
+        }
+        Ok(())
+    }
+
+    /// Whether nothing is left to do.
+    ///
+    /// # Errors
+    /// If the device is broken.
+    pub fn is_done(&self) -> Result<bool, Broken> {
+        match self.device.broken() {
+            Some(broken) => Err(broken),
+            None => Ok(
+                self.submitted.load(Ordering::Acquire) == self.completed.load(Ordering::Acquire)
+            ),
+        }
+    }
+
+    pub(crate) fn finish_one(&self) {
+        self.completed.fetch_add(1, Ordering::AcqRel);
+        self.device.end();
+    }
+
+    /// What it records.
+    pub fn capture(&self) -> MutexGuard<'_, Capture> {
+        self.capture.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
