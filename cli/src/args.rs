@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, completions, config, explain, man, plugin, run, topo};
+use crate::commands::{bench, completions, config, explain, man, plugin, run, simulate, topo};
 
 /// Collective communication between accelerators of several vendors.
 #[derive(Debug, Parser)]
@@ -37,6 +37,7 @@ pub enum Command {
     Bench(Box<bench::Args>),
     Topo(topo::Args),
     Explain(explain::Args),
+    Simulate(simulate::Args),
     Plugin(plugin::Args),
     Config(config::Args),
     Completions(completions::Args),

@@ -7,6 +7,7 @@ pub mod explain;
 pub mod man;
 pub mod plugin;
 pub mod run;
+pub mod simulate;
 pub mod topo;
 
 use std::process::ExitCode;
@@ -22,6 +23,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Bench(args) => bench::run(&args),
         Command::Topo(args) => topo::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Plugin(args) => plugin::run(args),
         Command::Config(args) => config::run(args),
         Command::Completions(args) => completions::run(&args),
