@@ -1,0 +1,92 @@
+//! The operations of the benchmark, their sizes and their results.
+
+use anyhow::Result;
+use unisono::{Communicator, ReduceOp};
+
+/// An operation of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    AllReduce,
+    AllGather,
+    ReduceScatter,
+    Broadcast,
+    Barrier,
+    /// There and back between two ranks; the time is one way.
+    SendRecv,
+}
+
+impl Op {
+    /// By its name in commands.
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "all_reduce" => Self::AllReduce,
+            "all_gather" => Self::AllGather,
+            "reduce_scatter" => Self::ReduceScatter,
+            "broadcast" => Self::Broadcast,
+            "barrier" => Self::Barrier,
+            "send_recv" => Self::SendRecv,
+            _ => return None,
+        })
+    }
+
+    /// Elements of the larger buffer for this many bytes; at least one for each block.
+    pub fn elements(self, bytes: usize, ranks: usize) -> usize {
+        let elements = (bytes / size_of::<f32>()).max(1);
+        match self {
+            Self::Barrier => 0,
+            Self::AllGather | Self::ReduceScatter => (elements / ranks).max(1) * ranks,
+            _ => elements,
+        }
+    }
+
+    /// One call. `send` and `recv` have [`Op::elements`]; only a part of them is used where the
+    /// operation's buffer is a block.
+    pub fn call(self, on: &Communicator, send: &mut [f32], recv: &mut [f32]) -> Result<()> {
+        let block = send.len() / on.size() as usize;
+        match self {
+            Self::AllReduce => on.all_reduce(send, recv, ReduceOp::Sum)?,
+            Self::AllGather => on.all_gather(&send[..block], recv)?,
+            Self::ReduceScatter => on.reduce_scatter(send, &mut recv[..block], ReduceOp::Sum)?,
+            Self::Broadcast if on.rank() == 0 => on.broadcast(send, 0)?,
+            Self::Broadcast => on.broadcast(recv, 0)?,
+            Self::Barrier => on.barrier()?,
+            Self::SendRecv if on.rank() == 0 => {
+                on.send(send, 1)?;
+                on.recv(recv, 1)?;
+            }
+            Self::SendRecv => {
+                on.recv(recv, 0)?;
+                on.send(send, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Elements of `recv` that are not what they must be, if each rank sent [`pattern`].
+    pub fn wrong(self, on: &Communicator, recv: &[f32]) -> usize {
+        let (me, ranks) = (on.rank() as usize, on.size() as usize);
+        let all = (ranks * (ranks + 1) / 2) as f32;
+        let block = recv.len() / ranks;
+        let differ = |recv: &[f32], expected: &dyn Fn(usize) -> f32| {
+            (0..recv.len()).filter(|&i| recv[i] != expected(i)).count()
+        };
+        match self {
+            Self::AllReduce => differ(recv, &|i| all * step(i)),
+            Self::AllGather => differ(recv, &|i| pattern(i / block, i % block)),
+            Self::ReduceScatter => differ(&recv[..block], &|i| all * step(me * block + i)),
+            Self::Broadcast if me == 0 => 0,
+            Self::Broadcast => differ(recv, &|i| pattern(0, i)),
+            Self::SendRecv => differ(recv, &|i| pattern(1 - me, i)),
+            Self::Barrier => 0,
+        }
+    }
+}
+
+/// Element `i` of what a rank sends: sums of it are exact in f32.
+pub fn pattern(rank: usize, i: usize) -> f32 {
+    (rank + 1) as f32 * step(i)
+}
+
+fn step(i: usize) -> f32 {
+    (i % 13 + 1) as f32
+}
