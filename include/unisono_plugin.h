@@ -39,7 +39,7 @@ extern "C" {
 
 #define UNISONO_PLUGIN_MAGIC 0x4e4f53494e55ULL /* "UNISON" in memory, little-endian */
 #define UNISONO_PLUGIN_ABI_MAJOR 1
-#define UNISONO_PLUGIN_ABI_MINOR 1
+#define UNISONO_PLUGIN_ABI_MINOR 2
 
 /* ---------------------------------------------------------------- status and errors ---------- */
 
@@ -332,8 +332,9 @@ typedef struct unisono_memory_table { /* [any] */
 /* ---------------------------------------------------------------- commands ------------------- */
 
 /* A batch is a packed run of commands, each 8-byte aligned and `size` bytes long. Streams take
- * COPY, REDUCE, SIGNAL, WAIT, RECORD, WAIT_EVENT; links take PUT and WAIT. An unknown kind is
- * ERR_UNSUPPORTED and nothing of the batch is taken. Commands of one queue run in order: each
+ * COPY, REDUCE, SIGNAL, WAIT, RECORD, WAIT_EVENT, and those of SCALE and CALL that `supports`
+ * claims; links take PUT and WAIT. An unknown kind is ERR_UNSUPPORTED and nothing of the batch is
+ * taken. Commands of one queue run in order: each
  * sees the effects of those before it.
  *
  * Flags. A flag line is 64 bytes, aligned: a u64 counter, then three u64 words (the signature of a
@@ -344,11 +345,13 @@ typedef struct unisono_memory_table { /* [any] */
  * A flag that is 2^61 or more ahead of value is an abort: the wait ends and compares no words. */
 enum {
   UNISONO_CMD_COPY = 1, UNISONO_CMD_REDUCE = 2, UNISONO_CMD_SIGNAL = 3, UNISONO_CMD_WAIT = 4,
-  UNISONO_CMD_PUT = 5, UNISONO_CMD_RECORD = 6, UNISONO_CMD_WAIT_EVENT = 7
+  UNISONO_CMD_PUT = 5, UNISONO_CMD_RECORD = 6, UNISONO_CMD_WAIT_EVENT = 7,
+  UNISONO_CMD_SCALE = 8, /* since 1.2 */
+  UNISONO_CMD_CALL = 9   /* since 1.2 */
 };
 enum {
   UNISONO_CMD_WORDS = 1,    /* SIGNAL, PUT: write words; WAIT: compare them */
-  UNISONO_CMD_STREAMING = 2 /* COPY, REDUCE: a hint that dst is not read again soon */
+  UNISONO_CMD_STREAMING = 2 /* COPY, REDUCE, SCALE: a hint that dst is not read again soon */
 };
 
 typedef struct unisono_flag_line {
@@ -422,6 +425,36 @@ typedef struct unisono_command_event { /* RECORD, WAIT_EVENT */
   unisono_command head;
   unisono_event event;
 } unisono_command_event;
+
+/* Since 1.2. dst[i] = src[i] * factor, computed and rounded like a PROD of two elements; in
+ * `repeat` pieces. dst may be src, never overlap otherwise. */
+typedef struct unisono_command_scale {
+  unisono_command head;
+  uint64_t dst, src;
+  uint64_t elements; /* of one piece */
+  uint64_t repeat;   /* at least 1 */
+  uint64_t dst_stride, src_stride; /* bytes */
+  uint8_t factor[8]; /* one element in the first bytes, zero after it */
+  uint16_t dtype;
+  uint16_t reserved[3];
+} unisono_command_scale;
+
+/* dst[i] = a[i] combined with b[i], for `elements` elements. dst may be a or b, never overlaps
+ * otherwise. Must not block, throw, or call anything of the host's or the plugin's. */
+typedef void (*unisono_combine)(void *context, void *dst, const void *a, const void *b,
+                                uint64_t elements);
+
+/* Since 1.2. Calls a function of the host process in the queue's order: a reduction of the user's
+ * own. The plugin may call it for any parts of the elements, in any order, on any thread, one call
+ * at a time. For devices whose memory the CPU can load and store. */
+typedef struct unisono_command_call {
+  unisono_command head;
+  uint64_t function; /* unisono_combine */
+  uint64_t context;
+  uint64_t dst, a, b;
+  uint64_t elements;
+  uint64_t element_bytes; /* at least 1 */
+} unisono_command_call;
 
 /* ---------------------------------------------------------------- queues: streams and links -- */
 

@@ -217,6 +217,28 @@
   UNISONO_LAYOUT_FIELD(unisono_command_event, head) \
   UNISONO_LAYOUT_FIELD(unisono_command_event, event)
 
+#define UNISONO_LAYOUT_unisono_command_scale \
+  UNISONO_LAYOUT_FIELD(unisono_command_scale, head) \
+  UNISONO_LAYOUT_FIELD(unisono_command_scale, dst) \
+  UNISONO_LAYOUT_FIELD(unisono_command_scale, src) \
+  UNISONO_LAYOUT_FIELD(unisono_command_scale, elements) \
+  UNISONO_LAYOUT_FIELD(unisono_command_scale, repeat) \
+  UNISONO_LAYOUT_FIELD(unisono_command_scale, dst_stride) \
+  UNISONO_LAYOUT_FIELD(unisono_command_scale, src_stride) \
+  UNISONO_LAYOUT_FIELD(unisono_command_scale, factor) \
+  UNISONO_LAYOUT_FIELD(unisono_command_scale, dtype) \
+  UNISONO_LAYOUT_FIELD(unisono_command_scale, reserved)
+
+#define UNISONO_LAYOUT_unisono_command_call \
+  UNISONO_LAYOUT_FIELD(unisono_command_call, head) \
+  UNISONO_LAYOUT_FIELD(unisono_command_call, function) \
+  UNISONO_LAYOUT_FIELD(unisono_command_call, context) \
+  UNISONO_LAYOUT_FIELD(unisono_command_call, dst) \
+  UNISONO_LAYOUT_FIELD(unisono_command_call, a) \
+  UNISONO_LAYOUT_FIELD(unisono_command_call, b) \
+  UNISONO_LAYOUT_FIELD(unisono_command_call, elements) \
+  UNISONO_LAYOUT_FIELD(unisono_command_call, element_bytes)
+
 #define UNISONO_LAYOUT_unisono_queue_state \
   UNISONO_LAYOUT_FIELD(unisono_queue_state, struct_size) \
   UNISONO_LAYOUT_FIELD(unisono_queue_state, state) \
@@ -369,6 +391,8 @@
   UNISONO_LAYOUT_unisono_command_wait \
   UNISONO_LAYOUT_unisono_command_put \
   UNISONO_LAYOUT_unisono_command_event \
+  UNISONO_LAYOUT_unisono_command_scale \
+  UNISONO_LAYOUT_unisono_command_call \
   UNISONO_LAYOUT_unisono_queue_state \
   UNISONO_LAYOUT_unisono_sleep \
   UNISONO_LAYOUT_unisono_stream_request \

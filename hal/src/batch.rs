@@ -72,6 +72,40 @@ pub struct Reduce {
     pub streaming: bool,
 }
 
+/// `dst[i] = src[i] * factor`, in one piece.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    /// Address of the result; may be `src`, and must not overlap it otherwise.
+    pub dst: u64,
+    /// Address of the operand.
+    pub src: u64,
+    /// Elements.
+    pub elements: u64,
+    /// One element in the first bytes, zero after it.
+    pub factor: [u8; 8],
+    /// One of [`unisono_abi::dtype`].
+    pub dtype: u16,
+}
+
+/// A call of a function of this process: `dst[i] = a[i] combined with b[i]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// What is called; see [`unisono_abi::Combine`].
+    pub function: abi::Combine,
+    /// Its first argument.
+    pub context: u64,
+    /// Address of the result; may be `a` or `b`, and must not overlap them otherwise.
+    pub dst: u64,
+    /// Address of the first operand.
+    pub a: u64,
+    /// Address of the second operand.
+    pub b: u64,
+    /// Elements.
+    pub elements: u64,
+    /// Bytes of one element, at least 1.
+    pub element_bytes: u64,
+}
+
 /// Pieces gathered, written to the peer's window, then signalled there and here.
 #[derive(Clone, Copy, Debug)]
 pub struct Put {
@@ -103,8 +137,8 @@ impl Batch {
     /// batch promises, for each command and until a queue that took it has completed it or was
     /// destroyed, that its addresses lie in memory that the queue's device may access in the way
     /// that the command does, that counters and flag lines are aligned and used as such only, that
-    /// nothing else touches the memory in a way that races with the command, and that its events
-    /// are alive.
+    /// nothing else touches the memory in a way that races with the command, that its events are
+    /// alive, and that its functions may be called with the context given.
     #[must_use]
     #[allow(
         unsafe_code,
@@ -200,6 +234,30 @@ impl Batch {
             r.a_stride,
             r.b_stride,
             pack_shorts(r.dtype, r.reduction, r.divisor),
+        ]);
+    }
+
+    /// Multiplies by a factor. For queues whose device supports SCALE.
+    #[inline]
+    pub fn scale(&mut self, s: &Scale) {
+        let factor = u64::from_ne_bytes(s.factor);
+        let dtype = pack_shorts(s.dtype, 0, 0);
+        let head = head::<9>(kind::SCALE, 0);
+        self.push([head, s.dst, s.src, s.elements, 1, 0, 0, factor, dtype]);
+    }
+
+    /// Calls a function of this process. For queues whose device supports CALL.
+    #[inline]
+    pub fn call(&mut self, c: &Call) {
+        self.push([
+            head::<8>(kind::CALL, 0),
+            c.function as usize as u64,
+            c.context,
+            c.dst,
+            c.a,
+            c.b,
+            c.elements,
+            c.element_bytes,
         ]);
     }
 

@@ -75,6 +75,49 @@ fn reduce() {
 }
 
 #[test]
+fn scale() {
+    let mut b = batch();
+    b.scale(&Scale {
+        dst: 1,
+        src: 2,
+        elements: 3,
+        factor: [4, 5, 0, 0, 0, 0, 0, 6],
+        dtype: 7,
+    });
+    let c: abi::CommandScale = read(&b);
+    check_head(c.head, kind::SCALE, size_of_val(&c), 0);
+    assert_eq!([c.dst, c.src, c.elements, c.repeat], [1, 2, 3, 1]);
+    assert_eq!((c.factor, c.dtype), ([4, 5, 0, 0, 0, 0, 0, 6], 7));
+}
+
+#[test]
+fn call() {
+    unsafe extern "C" fn function(
+        _: *mut std::ffi::c_void,
+        _: *mut std::ffi::c_void,
+        _: *const std::ffi::c_void,
+        _: *const std::ffi::c_void,
+        _: u64,
+    ) {
+    }
+    let mut b = batch();
+    b.call(&Call {
+        function,
+        context: 1,
+        dst: 2,
+        a: 3,
+        b: 4,
+        elements: 5,
+        element_bytes: 6,
+    });
+    let c: abi::CommandCall = read(&b);
+    check_head(c.head, kind::CALL, size_of_val(&c), 0);
+    assert_ne!(c.function, 0);
+    assert_eq!([c.context, c.dst, c.a, c.b], [1, 2, 3, 4]);
+    assert_eq!([c.elements, c.element_bytes], [5, 6]);
+}
+
+#[test]
 fn signal_and_wait() {
     let mut b = batch();
     b.signal(1, 2, 3, Some([4, 5, 6]));

@@ -42,7 +42,7 @@ mod tables;
 mod version;
 mod waker;
 
-pub use batch::{Batch, CopyPieces, Put, Reduce};
+pub use batch::{Batch, Call, CopyPieces, Put, Reduce, Scale};
 pub use channel::{Channel, Received};
 pub use check::Refusal;
 pub use device::{Device, Place, SupportQuery};

@@ -11,6 +11,8 @@ const ADDED: &[(u16, &str, &str)] = &[
     (1, "unisono_link_info", "reserved"),
     (1, "unisono_link_statistics", "*"),
     (1, "unisono_link_table", "statistics"),
+    (2, "unisono_command_scale", "*"),
+    (2, "unisono_command_call", "*"),
 ];
 
 /// The version of the contract that a host speaks.
@@ -126,12 +128,17 @@ mod tests {
             size_of::<abi::LinkInfo>() - 8
         );
         assert_eq!(size_in("unisono_link_statistics", 0), 0);
+        assert_eq!(size_in("unisono_command_scale", 1), 0);
+        assert_eq!(
+            size_in("unisono_command_call", 2),
+            size_of::<abi::CommandCall>()
+        );
     }
 
     #[test]
     fn a_host_is_never_newer_than_it_is() {
         assert_eq!(HostVersion::with_minor(9), HostVersion::CURRENT);
         assert_eq!(HostVersion::with_minor(0).minor(), 0);
-        assert_eq!(HostVersion::CURRENT.to_string(), "1.1");
+        assert_eq!(HostVersion::CURRENT.to_string(), "1.2");
     }
 }

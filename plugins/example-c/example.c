@@ -253,9 +253,9 @@ static void device_close(unisono_device d) {
   free(d);
 }
 
-static int can_reduce(uint32_t dtype, uint32_t op) { /* no fp8 */
+static int can_reduce(uint32_t dtype, uint32_t op) {
   int integer = dtype >= UNISONO_I8 && dtype <= UNISONO_U64;
-  int real = dtype >= UNISONO_F16 && dtype <= UNISONO_F64;
+  int real = dtype >= UNISONO_F16 && dtype <= UNISONO_F8E5M2;
   return (integer && op >= UNISONO_SUM && op <= UNISONO_XOR) ||
          (real && op >= UNISONO_SUM && op <= UNISONO_MAX);
 }
@@ -265,8 +265,10 @@ static unisono_status device_supports(unisono_device d, const unisono_support_qu
   switch (query->command) {
     case UNISONO_CMD_REDUCE:
       return can_reduce(query->dtype, query->reduction) ? UNISONO_OK : UNISONO_ERR_UNSUPPORTED;
+    case UNISONO_CMD_SCALE:
+      return can_reduce(query->dtype, UNISONO_PROD) ? UNISONO_OK : UNISONO_ERR_UNSUPPORTED;
     case UNISONO_CMD_COPY: case UNISONO_CMD_SIGNAL: case UNISONO_CMD_WAIT:
-    case UNISONO_CMD_RECORD: case UNISONO_CMD_WAIT_EVENT:
+    case UNISONO_CMD_RECORD: case UNISONO_CMD_WAIT_EVENT: case UNISONO_CMD_CALL:
       return UNISONO_OK;
     default:
       return UNISONO_ERR_UNSUPPORTED;
@@ -418,21 +420,43 @@ static uint16_t store_bf16(float f) { /* to nearest, ties to even */
   return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-static float load_f16(uint16_t h) {
-  uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 31, mantissa = h & 1023;
-  if (exponent == 31) return from_bits(sign | 0x7f800000 | mantissa << 13);
-  if (exponent != 0) return from_bits(sign | (exponent + 112) << 23 | mantissa << 13);
-  float f = (float)mantissa / 16777216.0f; /* subnormal: units of 2^-24 */
+/* f16 and fp8: a sign, exponent and mantissa, like f32 and shorter. */
+typedef struct {
+  uint32_t bits, mantissa, bias;
+  uint32_t special;  /* magnitudes from here on are not finite; the first is infinity or `nan` */
+  uint32_t overflow; /* where too large a number goes: infinity, or the largest */
+  uint32_t nan;
+} small;
+static const small F16 = {16, 10, 15, 0x7c00, 0x7c00, 0x7e00};
+static const small E4M3 = {8, 3, 7, 0x7f, 0x7e, 0x7f};
+static const small E5M2 = {8, 2, 15, 0x7c, 0x7c, 0x7e};
+
+static float load_small(uint32_t code, const small *s) {
+  uint32_t sign = code >> (s->bits - 1) << 31, rest = code & ((1u << (s->bits - 1)) - 1);
+  if (rest >= s->special)
+    return from_bits(sign | 0x7f800000 | (rest > s->special || rest == s->nan ? 0x400000 : 0));
+  if (rest >> s->mantissa != 0)
+    return from_bits(sign | ((rest << (23 - s->mantissa)) + ((127 - s->bias) << 23)));
+  float f = (float)rest * from_bits((128 - s->bias - s->mantissa) << 23); /* subnormal */
   return sign != 0 ? -f : f;
 }
-static uint16_t store_f16(float f) {
-  uint32_t bits = to_bits(f), sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
-  if (rest > 0x7f800000) return 0x7e00;
-  if (rest >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* 65520 and above round to infinity */
-  if (rest < 0x38800000)                                    /* subnormal: the FPU rounds it for us */
-    return (uint16_t)(sign | (to_bits(from_bits(rest) + 0.5f) - to_bits(0.5f)));
-  return (uint16_t)(sign | (rest - 0x38000000 + 0xfff + (rest >> 13 & 1)) >> 13);
+static uint32_t store_small(float f, const small *s) { /* to nearest, ties to even */
+  uint32_t bits = to_bits(f), rest = bits & 0x7fffffff, drop = 23 - s->mantissa;
+  uint32_t sign = bits >> 31 << (s->bits - 1), code;
+  if (rest > 0x7f800000) return s->nan;
+  if (rest < (128 - s->bias) << 23) { /* subnormal: the FPU rounds it for us */
+    float step = from_bits((128 - s->bias + drop) << 23);
+    return sign | (to_bits(from_bits(rest) + step) - to_bits(step));
+  }
+  code = (rest - ((127 - s->bias) << 23) + (1u << (drop - 1)) - 1 + (rest >> drop & 1)) >> drop;
+  return sign | (code < s->overflow ? code : s->overflow);
 }
+static float load_f16(uint16_t h) { return load_small(h, &F16); }
+static uint16_t store_f16(float f) { return (uint16_t)store_small(f, &F16); }
+static float load_e4m3(uint8_t c) { return load_small(c, &E4M3); }
+static uint8_t store_e4m3(float f) { return (uint8_t)store_small(f, &E4M3); }
+static float load_e5m2(uint8_t c) { return load_small(c, &E5M2); }
+static uint8_t store_e5m2(float f) { return (uint8_t)store_small(f, &E5M2); }
 
 static float same_f32(float f) { return f; }
 static double same_f64(double f) { return f; }
@@ -453,6 +477,8 @@ static double same_f64(double f) { return f; }
       d[i] = store(divisor != 0 ? r / (wide)divisor : r);                                          \
     }                                                                                              \
   }
+FLOATS(reduce_e4m3, uint8_t, float, load_e4m3, store_e4m3)
+FLOATS(reduce_e5m2, uint8_t, float, load_e5m2, store_e5m2)
 FLOATS(reduce_f16, uint16_t, float, load_f16, store_f16)
 FLOATS(reduce_bf16, uint16_t, float, load_bf16, store_bf16)
 FLOATS(reduce_f32, float, float, same_f32, same_f32)
@@ -462,7 +488,27 @@ static void (*const kernels[])(int, void *, const void *, const void *, uint64_t
     [UNISONO_I8] = reduce_i8,   [UNISONO_U8] = reduce_u8,     [UNISONO_I16] = reduce_i16,
     [UNISONO_U16] = reduce_u16, [UNISONO_I32] = reduce_i32,   [UNISONO_U32] = reduce_u32,
     [UNISONO_I64] = reduce_i64, [UNISONO_U64] = reduce_u64,   [UNISONO_F16] = reduce_f16,
-    [UNISONO_BF16] = reduce_bf16, [UNISONO_F32] = reduce_f32, [UNISONO_F64] = reduce_f64};
+    [UNISONO_BF16] = reduce_bf16, [UNISONO_F32] = reduce_f32, [UNISONO_F64] = reduce_f64,
+    [UNISONO_F8E4M3FN] = reduce_e4m3, [UNISONO_F8E5M2] = reduce_e5m2};
+
+static uint64_t element_bytes(uint32_t dtype) {
+  switch (dtype) {
+    case UNISONO_I8: case UNISONO_U8: case UNISONO_F8E4M3FN: case UNISONO_F8E5M2: return 1;
+    case UNISONO_I16: case UNISONO_U16: case UNISONO_F16: case UNISONO_BF16: return 2;
+    case UNISONO_I32: case UNISONO_U32: case UNISONO_F32: return 4;
+    default: return 8;
+  }
+}
+
+/* dst[i] = src[i] * factor: a product with an array of the factor. */
+static void scale(uint32_t dtype, uint8_t *dst, const uint8_t *src, const uint8_t *factor,
+                  uint64_t n) {
+  uint64_t factors[64], size = element_bytes(dtype), step = sizeof factors / size;
+  for (uint64_t i = 0; i < step; i++) memcpy((uint8_t *)factors + i * size, factor, size);
+  for (uint64_t i = 0; i < n; i += step)
+    kernels[dtype](UNISONO_PROD, dst + i * size, src + i * size, factors,
+                   n - i < step ? n - i : step, 0);
+}
 
 /* ------------------------------------------------------------ 5. streams ---------------------- */
 
@@ -474,6 +520,8 @@ typedef union {
   unisono_command_wait wait;
   unisono_command_put put;
   unisono_command_event event;
+  unisono_command_scale scale;
+  unisono_command_call call;
 } command;
 
 /* What streams and links share: a ring of commands, and who waits for it. */
@@ -549,7 +597,9 @@ static unisono_status batch_check(const void *commands, uint64_t bytes, uint32_t
       [UNISONO_CMD_WAIT] = {sizeof(unisono_command_wait), UNISONO_CMD_WORDS},
       [UNISONO_CMD_PUT] = {sizeof(unisono_command_put), UNISONO_CMD_WORDS},
       [UNISONO_CMD_RECORD] = {sizeof(unisono_command_event), 0},
-      [UNISONO_CMD_WAIT_EVENT] = {sizeof(unisono_command_event), 0}};
+      [UNISONO_CMD_WAIT_EVENT] = {sizeof(unisono_command_event), 0},
+      [UNISONO_CMD_SCALE] = {sizeof(unisono_command_scale), UNISONO_CMD_STREAMING},
+      [UNISONO_CMD_CALL] = {sizeof(unisono_command_call), 0}};
   const uint8_t *p = commands;
   for (uint32_t i = 0; i < count; i++) {
     const command *c = (const command *)p;
@@ -575,6 +625,12 @@ static unisono_status batch_check(const void *commands, uint64_t bytes, uint32_t
       case UNISONO_CMD_PUT:
         bad = c->put.repeat == 0 || (c->put.done_flag == 0) != (c->put.done_counter == 0);
         break;
+      case UNISONO_CMD_SCALE:
+        bad = c->scale.repeat == 0;
+        if (!can_reduce(c->scale.dtype, UNISONO_PROD))
+          return UNSUPPORTED(error, "example: command %u: type %u", i, c->scale.dtype);
+        break;
+      case UNISONO_CMD_CALL: bad = c->call.function == 0 || c->call.element_bytes == 0; break;
       default: bad = c->event.event == NULL; break;
     }
     if (bad) return INVALID(error, "example: command %u of %u breaks the contract", i, count);
@@ -681,6 +737,18 @@ static unisono_status run(stream *s, const command *c, unisono_error *error) {
                           at(r->b + i * r->b_stride), r->elements, r->divisor);
       return UNISONO_OK;
     }
+    case UNISONO_CMD_SCALE: {
+      const unisono_command_scale *m = &c->scale;
+      for (uint64_t i = 0; i < m->repeat; i++)
+        scale(m->dtype, at(m->dst + i * m->dst_stride), at(m->src + i * m->src_stride), m->factor,
+              m->elements);
+      return UNISONO_OK;
+    }
+    case UNISONO_CMD_CALL: {
+      unisono_combine combine = (unisono_combine)(uintptr_t)c->call.function;
+      combine(at(c->call.context), at(c->call.dst), at(c->call.a), at(c->call.b), c->call.elements);
+      return UNISONO_OK;
+    }
     case UNISONO_CMD_SIGNAL:
       signal_raise(c->signal.flag, c->signal.counter,
                    c->head.flags & UNISONO_CMD_WORDS ? c->signal.words : NULL);
@@ -752,7 +820,8 @@ static unisono_status stream_submit(unisono_stream s, const void *commands, uint
     return INVALID(error, "example: submit got NULL");
   *accepted = 0;
   uint32_t kinds = 1u << UNISONO_CMD_COPY | 1u << UNISONO_CMD_REDUCE | 1u << UNISONO_CMD_SIGNAL |
-                   1u << UNISONO_CMD_WAIT | 1u << UNISONO_CMD_RECORD | 1u << UNISONO_CMD_WAIT_EVENT;
+                   1u << UNISONO_CMD_WAIT | 1u << UNISONO_CMD_RECORD | 1u << UNISONO_CMD_WAIT_EVENT |
+                   1u << UNISONO_CMD_SCALE | 1u << UNISONO_CMD_CALL;
   unisono_status status = batch_check(commands, bytes, count, kinds, error);
   return status != UNISONO_OK ? status : queue_submit(&s->q, commands, count, accepted, error);
 }

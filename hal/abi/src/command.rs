@@ -1,7 +1,8 @@
 //! The commands that streams and links take.
 
-use crate::Event;
+use core::ffi::c_void;
 
+use crate::Event;
 use crate::layout::abi_struct;
 
 /// Kinds of commands.
@@ -14,11 +15,13 @@ pub mod command_kind {
     pub const PUT: u16 = 5;
     pub const RECORD: u16 = 6;
     pub const WAIT_EVENT: u16 = 7;
+    pub const SCALE: u16 = 8;
+    pub const CALL: u16 = 9;
 }
 
 /// Flag of SIGNAL and PUT: write words; of WAIT: compare them.
 pub const CMD_WORDS: u32 = 1;
-/// Flag of COPY and REDUCE: a hint that `dst` is not read again soon.
+/// Flag of COPY, REDUCE and SCALE: a hint that `dst` is not read again soon.
 pub const CMD_STREAMING: u32 = 2;
 /// A put that signals no flag of the peer.
 pub const NO_WINDOW: u32 = 0xffff_ffff;
@@ -209,5 +212,62 @@ abi_struct! {
         pub head: Command,
         /// See `unisono_plugin.h`.
         pub event: Event,
+    }
+}
+
+abi_struct! {
+    /// `unisono_command_scale`, since 1.2.
+    pub struct CommandScale = "unisono_command_scale" {
+        /// See `unisono_plugin.h`.
+        pub head: Command,
+        /// See `unisono_plugin.h`.
+        pub dst: u64,
+        /// See `unisono_plugin.h`.
+        pub src: u64,
+        /// Of one piece
+        pub elements: u64,
+        /// At least 1
+        pub repeat: u64,
+        /// Bytes
+        pub dst_stride: u64,
+        /// Bytes
+        pub src_stride: u64,
+        /// One element in the first bytes, zero after it
+        pub factor: [u8; 8],
+        /// See `unisono_plugin.h`.
+        pub dtype: u16,
+        /// Zero.
+        pub reserved: [u16; 3],
+    }
+}
+
+/// `unisono_combine`: `dst[i] = a[i] combined with b[i]`.
+pub type Combine = unsafe extern "C" fn(
+    context: *mut c_void,
+    dst: *mut c_void,
+    a: *const c_void,
+    b: *const c_void,
+    elements: u64,
+);
+
+abi_struct! {
+    /// `unisono_command_call`, since 1.2.
+    pub struct CommandCall = "unisono_command_call" {
+        /// See `unisono_plugin.h`.
+        pub head: Command,
+        /// A [`Combine`]
+        pub function: u64,
+        /// See `unisono_plugin.h`.
+        pub context: u64,
+        /// See `unisono_plugin.h`.
+        pub dst: u64,
+        /// See `unisono_plugin.h`.
+        pub a: u64,
+        /// See `unisono_plugin.h`.
+        pub b: u64,
+        /// See `unisono_plugin.h`.
+        pub elements: u64,
+        /// At least 1
+        pub element_bytes: u64,
     }
 }

@@ -136,6 +136,8 @@ all!(
     CommandWait,
     CommandPut,
     CommandEvent,
+    CommandScale,
+    CommandCall,
     QueueState,
     Sleep,
     StreamRequest,

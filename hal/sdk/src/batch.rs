@@ -7,8 +7,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use unisono_abi::{
-    CommandCopy, CommandEvent, CommandPut, CommandReduce, CommandSignal, CommandWait,
-    command_kind as kind,
+    CommandCall, CommandCopy, CommandEvent, CommandPut, CommandReduce, CommandScale, CommandSignal,
+    CommandWait, command_kind as kind,
 };
 
 use check::{check, head};
@@ -21,7 +21,7 @@ use crate::{Error, Event, Result};
 pub struct Kinds(u16);
 
 impl Kinds {
-    /// What streams take.
+    /// What every stream takes.
     pub const STREAM: Self = Self(
         1 << kind::COPY
             | 1 << kind::REDUCE
@@ -32,6 +32,18 @@ impl Kinds {
     );
     /// What links take.
     pub const LINK: Self = Self(1 << kind::PUT | 1 << kind::WAIT);
+
+    /// These, and SCALE, which a stream need not take.
+    #[must_use]
+    pub const fn with_scale(self) -> Self {
+        Self(self.0 | 1 << kind::SCALE)
+    }
+
+    /// These, and CALL, which a stream need not take.
+    #[must_use]
+    pub const fn with_call(self) -> Self {
+        Self(self.0 | 1 << kind::CALL)
+    }
 
     const fn has(self, kind: u16) -> bool {
         kind < 16 && self.0 & 1 << kind != 0
@@ -55,6 +67,10 @@ pub enum Command<'a, E> {
     Record(&'a E),
     /// Wait for an event.
     WaitEvent(&'a E),
+    /// Multiply by a factor; only where [`Kinds::with_scale`] says so.
+    Scale(&'a CommandScale),
+    /// Call a function of the host's; only where [`Kinds::with_call`] says so.
+    Call(&'a CommandCall),
 }
 
 /// A batch: all of its commands are of known kinds, sizes and flags, and sane in themselves.
@@ -184,6 +200,8 @@ impl<'a, E: Event> Iterator for Commands<'a, E> {
                 kind::WAIT => Command::Wait(&*at.cast()),
                 kind::PUT => Command::Put(&*at.cast()),
                 kind::RECORD => Command::Record(event(at)),
+                kind::SCALE => Command::Scale(&*at.cast()),
+                kind::CALL => Command::Call(&*at.cast()),
                 _ => Command::WaitEvent(event(at)),
             })
         }

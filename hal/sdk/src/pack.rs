@@ -2,8 +2,8 @@
 #![allow(unsafe_code, reason = "plain C structs as words")]
 
 use unisono_abi::{
-    Command, CommandCopy, CommandEvent, CommandPut, CommandReduce, CommandSignal, CommandWait,
-    command_kind as kind,
+    Command, CommandCall, CommandCopy, CommandEvent, CommandPut, CommandReduce, CommandScale,
+    CommandSignal, CommandWait, command_kind as kind,
 };
 
 /// A packed batch in the making.
@@ -51,6 +51,10 @@ impl Pack {
         record(CommandEvent, kind::RECORD),
         /// Adds a WAIT_EVENT.
         wait_event(CommandEvent, kind::WAIT_EVENT),
+        /// Adds a SCALE.
+        scale(CommandScale, kind::SCALE),
+        /// Adds a CALL.
+        call(CommandCall, kind::CALL),
     }
 
     /// The packed words.

@@ -1,12 +1,16 @@
 //! Streams: ordered queues of a device.
 
-use crate::{Batch, Event, NoEvent, QueueControl, QueueState, Result, Sleep, SleepWays, Waker};
+use crate::{
+    Batch, Event, Kinds, NoEvent, QueueControl, QueueState, Result, Sleep, SleepWays, Waker,
+};
 
 /// An ordered queue of a device. The host serialises the calls on one stream; `query` and `abort`
 /// may come at any time and go to its control.
 pub trait Stream: Send + 'static {
     /// Whether the plugin has streams.
     const PRESENT: bool = true;
+    /// The commands that it takes. What `supports` claims beyond [`Kinds::STREAM`] stands here too.
+    const KINDS: Kinds = Kinds::STREAM;
     /// The events that its commands name.
     type Event: Event;
     /// What other threads may ask and do.

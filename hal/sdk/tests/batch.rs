@@ -36,6 +36,23 @@ fn put() -> abi::CommandPut {
     c
 }
 
+fn scale() -> abi::CommandScale {
+    let mut c = abi::CommandScale::zeroed();
+    (c.dst, c.src, c.elements, c.repeat) = (0x1000, 0x2000, 16, 1);
+    c.dtype = dtype::F64;
+    c
+}
+
+fn call() -> abi::CommandCall {
+    let mut c = abi::CommandCall::zeroed();
+    (c.function, c.dst, c.a, c.b) = (0x3000, 0x1000, 0x1000, 0x2000);
+    (c.elements, c.element_bytes) = (16, 8);
+    c
+}
+
+/// What a stream that can do everything takes.
+const ALL: Kinds = Kinds::STREAM.with_scale().with_call();
+
 /// The status of a batch; `None` if it is accepted.
 fn check(pack: &Pack, kinds: Kinds) -> Option<Status> {
     // SAFETY: these batches name no events.
@@ -50,11 +67,12 @@ fn commands_come_out_as_they_went_in() {
     pack.copy(CMD_STREAMING, copy())
         .reduce(0, reduce())
         .signal(CMD_WORDS, signal())
-        .wait(0, wait());
+        .wait(0, wait())
+        .scale(CMD_STREAMING, scale())
+        .call(0, call());
     // SAFETY: no events.
-    let batch =
-        unsafe { Batch::<NoEvent>::parse(pack.words(), pack.count(), Kinds::STREAM) }.unwrap();
-    assert_eq!((batch.len(), batch.is_empty()), (4, false));
+    let batch = unsafe { Batch::<NoEvent>::parse(pack.words(), pack.count(), ALL) }.unwrap();
+    assert_eq!((batch.len(), batch.is_empty()), (6, false));
     let commands: Vec<_> = batch.iter().collect();
     assert!(
         matches!(commands[0], Command::Copy(c) if c.bytes == 64 && c.head.flags == CMD_STREAMING)
@@ -62,7 +80,9 @@ fn commands_come_out_as_they_went_in() {
     assert!(matches!(commands[1], Command::Reduce(c) if c.dtype == dtype::F32));
     assert!(matches!(commands[2], Command::Signal(c) if c.words == [7, 8, 9]));
     assert!(matches!(commands[3], Command::Wait(c) if c.counter == 128));
-    assert_eq!(commands.len(), 4);
+    assert!(matches!(commands[4], Command::Scale(c) if c.dtype == dtype::F64));
+    assert!(matches!(commands[5], Command::Call(c) if c.function == 0x3000));
+    assert_eq!(commands.len(), 6);
 }
 
 #[test]
@@ -101,6 +121,54 @@ fn what_breaks_the_contract_is_refused() {
     });
     case("copy on a link", l, Unsupported, &|p| {
         p.copy(0, copy());
+    });
+    case("scale on a stream of 1.0", s, Unsupported, &|p| {
+        p.scale(0, scale());
+    });
+    case("call on a stream of 1.0", s, Unsupported, &|p| {
+        p.call(0, call());
+    });
+    case("call on a link", l, Unsupported, &|p| {
+        p.call(0, call());
+    });
+    case("scale of no known type", ALL, Unsupported, &|p| {
+        let dtype = 99;
+        p.scale(0, abi::CommandScale { dtype, ..scale() });
+    });
+    case("scale of no piece", ALL, Invalid, &|p| {
+        let repeat = 0;
+        p.scale(0, abi::CommandScale { repeat, ..scale() });
+    });
+    case("scale that wraps", ALL, Invalid, &|p| {
+        let elements = u64::MAX / 8;
+        p.scale(
+            0,
+            abi::CommandScale {
+                elements,
+                ..scale()
+            },
+        );
+    });
+    case("call of nothing", ALL, Invalid, &|p| {
+        let function = 0;
+        p.call(0, abi::CommandCall { function, ..call() });
+    });
+    case("call on elements of no bytes", ALL, Invalid, &|p| {
+        let element_bytes = 0;
+        p.call(
+            0,
+            abi::CommandCall {
+                element_bytes,
+                ..call()
+            },
+        );
+    });
+    case("call that wraps", ALL, Invalid, &|p| {
+        let elements = u64::MAX;
+        p.call(0, abi::CommandCall { elements, ..call() });
+    });
+    case("call with flags", ALL, Unsupported, &|p| {
+        p.call(CMD_STREAMING, call());
     });
     case("events without events", s, Unsupported, &|p| {
         p.record(0, abi::CommandEvent::zeroed());

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use unisono_plugin::abi::{command_kind, reach, stream_can};
+use unisono_plugin::abi::{command_kind, reach, reduction, stream_can};
 use unisono_plugin::{
     Device, DeviceId, DeviceInfo, DeviceKind, EventSides, HostRange, MemoryRequest, MemoryView,
     Result, Side, SupportQuery,
@@ -93,7 +93,9 @@ impl Device for HostDevice {
     fn supports(&self, query: &SupportQuery) -> bool {
         match query.command {
             command_kind::REDUCE => self.config.kernel(query.dtype, query.reduction).is_some(),
+            command_kind::SCALE => self.config.kernel(query.dtype, reduction::PROD).is_some(),
             command_kind::COPY
+            | command_kind::CALL
             | command_kind::SIGNAL
             | command_kind::WAIT
             | command_kind::RECORD
@@ -177,5 +179,7 @@ mod tests {
         assert!(!query(command_kind::REDUCE, 11, 7), "xor of floats");
         assert!(!query(command_kind::REDUCE, 99, 1));
         assert!(!query(command_kind::PUT, 0, 0));
+        assert!(query(command_kind::SCALE, 9, 0) && !query(command_kind::SCALE, 99, 0));
+        assert!(query(command_kind::CALL, 0, 0));
     }
 }

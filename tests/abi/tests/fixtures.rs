@@ -74,13 +74,20 @@ fn latencies(plugin: &abi::Plugin, stride: usize) -> Vec<u64> {
     }
 }
 
+fn since_1_2(field: &str) -> bool {
+    ["unisono_command_scale.", "unisono_command_call."]
+        .iter()
+        .any(|s| field.starts_with(s))
+}
+
 #[test]
 fn the_first_minor_knows_less() {
     let plugin = load(&fixture("minor_1_0"));
     assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 0));
     let (ours, theirs) = differences(plugin);
-    let since_1_1 = |f: &String| {
+    let later = |f: &String| {
         f.starts_with("unisono_link_statistics.")
+            || since_1_2(f)
             || [
                 "unisono_link_table.statistics",
                 "unisono_link_info.rail",
@@ -88,7 +95,8 @@ fn the_first_minor_knows_less() {
             ]
             .contains(&f.as_str())
     };
-    assert!(ours.iter().all(since_1_1) && ours.len() == 10, "{ours:?}");
+    let until_1_1 = ours.iter().filter(|f| !since_1_2(f)).count();
+    assert!(ours.iter().all(later) && until_1_1 == 10, "{ours:?}");
     assert!(theirs.is_empty(), "{theirs:?}");
     // SAFETY: static data, at least a struct_size.
     let size = unsafe { (*plugin.link).struct_size } as usize;
@@ -97,9 +105,22 @@ fn the_first_minor_knows_less() {
 }
 
 #[test]
+fn the_second_minor_knows_less() {
+    let plugin = load(&fixture("minor_1_1"));
+    assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 1));
+    let (ours, theirs) = differences(plugin);
+    assert!(
+        ours.iter().all(|f| since_1_2(f)) && ours.len() == 18,
+        "{ours:?}"
+    );
+    assert!(theirs.is_empty(), "{theirs:?}");
+    assert_eq!(latencies(plugin, 88), [100, 200]);
+}
+
+#[test]
 fn a_newer_minor_knows_more() {
-    let plugin = load(&fixture("minor_1_2"));
-    assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 2));
+    let plugin = load(&fixture("minor_1_3"));
+    assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 3));
     let (ours, theirs) = differences(plugin);
     assert!(ours.is_empty(), "{ours:?}");
     assert_eq!(theirs.len(), 5, "{theirs:?}");

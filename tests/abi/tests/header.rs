@@ -203,7 +203,7 @@ fn no_constant_is_left_out() {
     }
     for (file, module, count) in [
         ("error.rs", "status", 15),
-        ("command.rs", "command_kind", 7),
+        ("command.rs", "command_kind", 9),
         ("command.rs", "dtype", 14),
         ("command.rs", "reduction", 7),
         ("device.rs", "device_kind", 5),
@@ -316,6 +316,8 @@ fn constants() -> BTreeMap<&'static str, i64> {
         "CMD_PUT" = command_kind::PUT,
         "CMD_RECORD" = command_kind::RECORD,
         "CMD_WAIT_EVENT" = command_kind::WAIT_EVENT,
+        "CMD_SCALE" = command_kind::SCALE,
+        "CMD_CALL" = command_kind::CALL,
         "CMD_WORDS" = CMD_WORDS,
         "CMD_STREAMING" = CMD_STREAMING,
         "NO_WINDOW" = NO_WINDOW,

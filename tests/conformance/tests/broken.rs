@@ -38,7 +38,7 @@ const MISTAKES: &[Mistake] = &[
         name: "supports_claims_all",
         right: "can_reduce(query->dtype, query->reduction)",
         wrong: "1",
-        check: "reduce/f8e5m2",
+        check: "reduce/f32",
     },
     Mistake {
         name: "stride_forgotten",

@@ -101,8 +101,6 @@ fn example_c() {
         .may_skip("memory/bell", "its host is woken by a waker")
         .may_skip("memory/wrap", "its memory is its own")
         .may_skip("device/flush", "it has no NIC")
-        .may_skip("reduce/f8e4m3fn", "no 8-bit floats")
-        .may_skip("reduce/f8e5m2", "no 8-bit floats")
         .may_skip("batch/budget", "its threads do the work, not poll");
     conforms(&path, expectations);
 }

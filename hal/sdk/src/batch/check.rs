@@ -1,8 +1,9 @@
 //! What makes a command sane: everything that can be said of it without its device.
 
 use unisono_abi::{
-    CMD_STREAMING, CMD_WORDS, Command as Head, CommandCopy, CommandEvent, CommandPut,
-    CommandReduce, CommandSignal, CommandWait, command_kind as kind, dtype, reduction,
+    CMD_STREAMING, CMD_WORDS, Command as Head, CommandCall, CommandCopy, CommandEvent, CommandPut,
+    CommandReduce, CommandScale, CommandSignal, CommandWait, command_kind as kind, dtype,
+    reduction,
 };
 
 use super::Kinds;
@@ -54,6 +55,8 @@ pub fn check(rest: &[u64], kinds: Kinds) -> Result<usize, Problem> {
         kind::SIGNAL => (size_of::<CommandSignal>(), CMD_WORDS),
         kind::WAIT => (size_of::<CommandWait>(), CMD_WORDS),
         kind::PUT => (size_of::<CommandPut>(), CMD_WORDS),
+        kind::SCALE => (size_of::<CommandScale>(), CMD_STREAMING),
+        kind::CALL => (size_of::<CommandCall>(), 0),
         _ => (size_of::<CommandEvent>(), 0),
     };
     let size = usize::from(head.size);
@@ -79,6 +82,8 @@ pub fn check(rest: &[u64], kinds: Kinds) -> Result<usize, Problem> {
                 check_flag(c.flag).and_then(|()| check_counter(c.counter))
             }
             kind::PUT => check_put(&*at.cast()),
+            kind::SCALE => check_scale(&*at.cast()),
+            kind::CALL => check_call(&*at.cast()),
             _ if (*at.cast::<CommandEvent>()).event.0.is_null() => {
                 Err(Problem::Invalid("its event is NULL", 0))
             }
@@ -94,26 +99,52 @@ fn check_copy(c: &CommandCopy) -> Result<(), Problem> {
 }
 
 fn check_reduce(c: &CommandReduce) -> Result<(), Problem> {
-    let width = match c.dtype {
-        dtype::I8 | dtype::U8 | dtype::F8E4M3FN | dtype::F8E5M2 => 1,
-        dtype::I16 | dtype::U16 | dtype::F16 | dtype::BF16 => 2,
-        dtype::I32 | dtype::U32 | dtype::F32 => 4,
-        dtype::I64 | dtype::U64 | dtype::F64 => 8,
-        other => return Err(Problem::Unsupported("data type", other.into())),
-    };
     let float = c.dtype >= dtype::F16;
     match c.reduction {
         reduction::SUM | reduction::PROD | reduction::MIN | reduction::MAX => {}
         reduction::AND | reduction::OR | reduction::XOR if !float => {}
         other => return Err(Problem::Unsupported("reduction of this type", other.into())),
     }
-    let bytes = c
-        .elements
-        .checked_mul(width)
-        .ok_or(Problem::Invalid("its extent wraps", c.elements))?;
+    let bytes = bytes_of(c.elements, width(c.dtype)?)?;
     check_extent(c.dst, bytes, c.repeat, c.dst_stride)?;
     check_extent(c.a, bytes, c.repeat, c.a_stride)?;
     check_extent(c.b, bytes, c.repeat, c.b_stride)
+}
+
+fn check_scale(c: &CommandScale) -> Result<(), Problem> {
+    let bytes = bytes_of(c.elements, width(c.dtype)?)?;
+    check_extent(c.dst, bytes, c.repeat, c.dst_stride)?;
+    check_extent(c.src, bytes, c.repeat, c.src_stride)
+}
+
+fn check_call(c: &CommandCall) -> Result<(), Problem> {
+    if c.function == 0 {
+        return Err(Problem::Invalid("its function is NULL", 0));
+    }
+    if c.element_bytes == 0 {
+        return Err(Problem::Invalid("its elements have no bytes", 0));
+    }
+    let bytes = bytes_of(c.elements, c.element_bytes)?;
+    [c.dst, c.a, c.b]
+        .into_iter()
+        .try_for_each(|base| check_extent(base, bytes, 1, 0))
+}
+
+/// Bytes of an element.
+fn width(dtype: u16) -> Result<u64, Problem> {
+    Ok(match dtype {
+        dtype::I8 | dtype::U8 | dtype::F8E4M3FN | dtype::F8E5M2 => 1,
+        dtype::I16 | dtype::U16 | dtype::F16 | dtype::BF16 => 2,
+        dtype::I32 | dtype::U32 | dtype::F32 => 4,
+        dtype::I64 | dtype::U64 | dtype::F64 => 8,
+        other => return Err(Problem::Unsupported("data type", other.into())),
+    })
+}
+
+fn bytes_of(elements: u64, width: u64) -> Result<u64, Problem> {
+    elements
+        .checked_mul(width)
+        .ok_or(Problem::Invalid("its extent wraps", elements))
 }
 
 fn check_put(c: &CommandPut) -> Result<(), Problem> {

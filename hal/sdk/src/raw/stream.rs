@@ -120,7 +120,7 @@ unsafe extern "C" fn submit<S: Stream>(
         }
         accepted.write(0);
         guard(&handle.poison, error, || {
-            let batch = batch::<S::Event>(commands, bytes, count, Kinds::STREAM)?;
+            let batch = batch::<S::Event>(commands, bytes, count, S::KINDS)?;
             accepted.write(handle.queue().submit(&batch)?.min(count));
             Ok(OK)
         })

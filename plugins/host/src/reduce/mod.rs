@@ -10,6 +10,8 @@ mod element;
 mod half_x86;
 mod kernel;
 mod op;
+#[cfg(test)]
+mod oracle;
 mod run;
 mod small_float;
 mod table;

@@ -74,6 +74,35 @@ impl Kernel {
         }
     }
 
+    /// `dst[i] = a[i] op factor`, where `factor` holds an element in its first bytes.
+    ///
+    /// # Safety
+    /// As for [`run`](Self::run).
+    pub unsafe fn run_with(&self, dst: *mut u8, a: *const u8, factor: &[u8; 8], elements: usize) {
+        // The operand that the loops want, as long as a block.
+        let mut factors = [0_u8; BLOCK];
+        let step = BLOCK / self.element;
+        let used = step.min(elements) * self.element;
+        for place in factors[..used].chunks_exact_mut(self.element) {
+            place.copy_from_slice(&factor[..self.element]);
+        }
+        for start in (0..elements).step_by(step) {
+            let n = step.min(elements - start);
+            let offset = start * self.element;
+            // SAFETY: the caller's contract; `factors` holds `step` elements.
+            unsafe {
+                self.run(
+                    dst.add(offset),
+                    a.add(offset),
+                    factors.as_ptr(),
+                    n,
+                    0,
+                    false,
+                )
+            };
+        }
+    }
+
     /// # Safety
     /// As for `run`; `streaming` only where `dst` is 64-byte aligned.
     unsafe fn by_blocks(

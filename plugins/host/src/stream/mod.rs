@@ -1,5 +1,6 @@
 //! Streams: queues whose commands run inside `poll`, on the thread that calls it.
 
+mod combine;
 mod control;
 mod flag;
 mod ring;
@@ -9,7 +10,8 @@ mod work;
 use std::sync::Arc;
 
 use unisono_plugin::{
-    Batch, Command, Error, QueuePhase, QueueState, Result, Sleep, SleepWays, Status, Stream, Waker,
+    Batch, Command, Error, Kinds, QueuePhase, QueueState, Result, Sleep, SleepWays, Status, Stream,
+    Waker,
 };
 
 use crate::bell;
@@ -128,6 +130,7 @@ impl HostStream {
 }
 
 impl Stream for HostStream {
+    const KINDS: Kinds = Kinds::STREAM.with_scale().with_call();
     type Event = HostEvent;
     type Control = HostStreamControl;
 
@@ -141,7 +144,9 @@ impl Stream for HostStream {
         for command in batch {
             match command {
                 Command::Copy(command) => transfer::check_copy(command)?,
-                Command::Reduce(command) => transfer::check_reduce(command, &self.config)?,
+                Command::Reduce(command) => combine::check_reduce(command, &self.config)?,
+                Command::Scale(command) => combine::check_scale(command)?,
+                Command::Call(command) => combine::check_call(command)?,
                 Command::Record(_) | Command::WaitEvent(_) => events = true,
                 Command::Signal(_) | Command::Wait(_) | Command::Put(_) => {}
             }

@@ -1,12 +1,11 @@
-//! COPY and REDUCE, piece by piece and cut by a budget of bytes.
+//! How far a command that moves bytes has come, cut by a budget of bytes; and COPY.
 #![allow(unsafe_code, reason = "commands carry addresses")]
 
-use unisono_plugin::abi::{CMD_STREAMING, CommandCopy, CommandReduce};
+use unisono_plugin::abi::{CMD_STREAMING, CommandCopy};
 use unisono_plugin::{Error, Result};
 
 use crate::config::Config;
 use crate::copy;
-use crate::reduce::{Dtype, Kernel};
 
 /// A cut command moves at least this much at a time: whole cache lines and elements.
 const LEAST: u64 = 16 << 10;
@@ -23,7 +22,7 @@ impl Progress {
     /// Calls `work` with (piece, offset, length) until all pieces are done (`true`) or the budget
     /// is spent.
     #[inline]
-    fn advance(
+    pub(super) fn advance(
         &mut self,
         pieces: u64,
         bytes: u64,
@@ -56,11 +55,11 @@ impl Progress {
 }
 
 /// Whether two ranges of the same length overlap without being the same.
-fn partly_overlap(a: u64, b: u64, bytes: u64) -> bool {
+pub(super) fn partly_overlap(a: u64, b: u64, bytes: u64) -> bool {
     a != b && a.abs_diff(b) < bytes
 }
 
-fn overlap(what: &str, a: u64, b: u64, bytes: u64) -> Error {
+pub(super) fn overlap(what: &str, a: u64, b: u64, bytes: u64) -> Error {
     Error::invalid(format!(
         "{what}: {bytes} bytes at {a:#x} and {b:#x} overlap in part"
     ))
@@ -75,35 +74,6 @@ pub(super) fn check_copy(command: &CommandCopy) -> Result<()> {
         return Err(overlap("COPY", dst, src, bytes));
     }
     Ok(())
-}
-
-/// Refuses what no kernel can do or what would give wrong results.
-pub(super) fn check_reduce(command: &CommandReduce, config: &Config) -> Result<()> {
-    let CommandReduce {
-        dst,
-        a,
-        b,
-        elements,
-        dtype,
-        reduction,
-        ..
-    } = *command;
-    if config.kernel(dtype, reduction).is_none() {
-        return Err(Error::unsupported(format!(
-            "no reduction {reduction} on data type {dtype}"
-        )));
-    }
-    let bytes = elements.saturating_mul(element_bytes(dtype));
-    for operand in [a, b] {
-        if partly_overlap(dst, operand, bytes) {
-            return Err(overlap("REDUCE", dst, operand, bytes));
-        }
-    }
-    Ok(())
-}
-
-fn element_bytes(dtype: u16) -> u64 {
-    Dtype::from_code(dtype).map_or(1, Dtype::bytes) as u64
 }
 
 /// Goes on with a COPY; `true` when it is complete.
@@ -137,51 +107,11 @@ pub(super) unsafe fn copy(
     })
 }
 
-/// Goes on with a REDUCE; `true` when it is complete.
-///
-/// # Safety
-/// Operands and result are mapped, and nobody else uses the result or writes the operands.
-pub(super) unsafe fn reduce(
-    command: &CommandReduce,
-    kernel: &Kernel,
-    progress: &mut Progress,
-    budget: &mut u64,
-    config: &Config,
-) -> bool {
-    let CommandReduce {
-        dst,
-        a,
-        b,
-        elements,
-        repeat,
-        dst_stride,
-        a_stride,
-        b_stride,
-        ..
-    } = *command;
-    let element = element_bytes(command.dtype);
-    let bytes = elements * element;
-    let streaming = wants_streaming(command.head.flags, bytes, config);
-    progress.advance(repeat, bytes, budget, |piece, offset, length| {
-        // SAFETY: the caller's promise; the three are equal or apart, as was checked.
-        unsafe {
-            kernel.run(
-                at(dst, piece, dst_stride, offset),
-                at(a, piece, a_stride, offset),
-                at(b, piece, b_stride, offset),
-                (length / element) as usize,
-                command.divisor,
-                streaming,
-            );
-        }
-    })
-}
-
-fn wants_streaming(flags: u32, bytes: u64, config: &Config) -> bool {
+pub(super) fn wants_streaming(flags: u32, bytes: u64, config: &Config) -> bool {
     flags & CMD_STREAMING != 0 && bytes >= config.streaming_threshold
 }
 
-fn at(base: u64, piece: u64, stride: u64, offset: u64) -> *mut u8 {
+pub(super) fn at(base: u64, piece: u64, stride: u64, offset: u64) -> *mut u8 {
     base.wrapping_add(piece.wrapping_mul(stride))
         .wrapping_add(offset) as usize as *mut u8
 }

@@ -5,8 +5,11 @@
 )]
 
 use unisono_plugin::Command;
-use unisono_plugin::abi::{CommandCopy, CommandReduce, CommandSignal, CommandWait, command_kind};
+use unisono_plugin::abi::{
+    CommandCall, CommandCopy, CommandReduce, CommandScale, CommandSignal, CommandWait, command_kind,
+};
 
+use super::combine;
 use super::flag::{self, Waited};
 use super::ring::{Ring, kind};
 use super::transfer::{self, Progress};
@@ -20,6 +23,8 @@ pub(super) enum Work<'a> {
     Reduce(&'a CommandReduce),
     Signal(&'a CommandSignal),
     Wait(&'a CommandWait),
+    Scale(&'a CommandScale),
+    Call(&'a CommandCall),
     Record { event: &'a HostEvent, number: u32 },
     WaitEvent { event: &'a HostEvent, number: u32 },
 }
@@ -102,6 +107,8 @@ impl<'a> Work<'a> {
                 command_kind::REDUCE => Self::Reduce(&*at.cast()),
                 command_kind::SIGNAL => Self::Signal(&*at.cast()),
                 command_kind::WAIT => Self::Wait(&*at.cast()),
+                command_kind::SCALE => Self::Scale(&*at.cast()),
+                command_kind::CALL => Self::Call(&*at.cast()),
                 command_kind::RECORD => {
                     let OwnedEvent { number, event, .. } = &*at.cast();
                     Self::Record {
@@ -136,10 +143,14 @@ impl<'a> Work<'a> {
             Self::Reduce(command) => match config.kernel(command.dtype, command.reduction) {
                 // SAFETY: as above.
                 Some(kernel) => unsafe {
-                    transfer::reduce(command, kernel, progress, budget, config)
+                    combine::reduce(command, kernel, progress, budget, config)
                 },
                 None => true,
             },
+            // SAFETY: as above.
+            Self::Scale(command) => unsafe { combine::scale(command, progress, budget, config) },
+            // SAFETY: as above; the function is the submitter's own.
+            Self::Call(command) => unsafe { combine::call(command, progress, budget) },
             Self::Signal(command) => {
                 // SAFETY: as above.
                 unsafe { flag::signal(command) };

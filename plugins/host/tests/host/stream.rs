@@ -1,9 +1,11 @@
 //! Streams: commands, counters, words, budgets, partial acceptance, aborts.
 
+use std::ffi::c_void;
+
 use unisono_plugin::Pack;
 use unisono_plugin::abi::{
-    ABORT_STEP, CMD_STREAMING, CMD_WORDS, CommandCopy, CommandReduce, dtype, memory_kind,
-    queue_state, reduction, status,
+    ABORT_STEP, CMD_STREAMING, CMD_WORDS, CommandCall, CommandCopy, CommandReduce, CommandScale,
+    dtype, memory_kind, queue_state, reduction, status,
 };
 
 use crate::contract::{Host, Memory, copy, signal, wait};
@@ -326,6 +328,98 @@ fn reductions_run_in_pieces_and_in_place() {
             (i as f32 + (i + 2 * elements) as f32) / 2.0,
             "element {i}"
         );
+    }
+}
+
+#[test]
+fn a_factor_multiplies_in_pieces() {
+    let host = Host::open();
+    let (elements, repeat) = (9_000_u64, 3);
+    let memory = host
+        .alloc(memory_kind::DATA, 2 * repeat * elements * 2, 0, 0)
+        .unwrap();
+    let halves = memory.at(0).cast::<u16>();
+    for i in 0..repeat * elements {
+        let value = half::f16::from_f32((i % 100) as f32);
+        // SAFETY: within the memory, which no stream uses now.
+        unsafe { halves.add(i as usize).write(value.to_bits()) };
+    }
+    let mut command = CommandScale::zeroed();
+    (command.src, command.dst) = (memory.base(), memory.base() + repeat * elements * 2);
+    (command.elements, command.repeat) = (elements, repeat);
+    (command.src_stride, command.dst_stride) = (elements * 2, elements * 2);
+    command.factor[..2].copy_from_slice(&half::f16::from_f32(0.5).to_bits().to_ne_bytes());
+    command.dtype = dtype::F16;
+    let mut pack = Pack::new();
+    pack.scale(0, command);
+    let mut stream = host.stream();
+    stream.submit(&pack).unwrap();
+    for _ in 0..100 {
+        if stream.poll_for(10_000).unwrap().state == queue_state::IDLE {
+            break;
+        }
+    }
+    assert_eq!(stream.control().query().completed, 1);
+    for i in 0..repeat * elements {
+        // SAFETY: as above.
+        let found = unsafe { halves.add((repeat * elements + i) as usize).read() };
+        let expected = half::f16::from_f32((i % 100) as f32 / 2.0);
+        assert_eq!(found, expected.to_bits(), "element {i}");
+    }
+}
+
+#[test]
+fn a_function_of_the_host_is_called_in_order() {
+    /// Three bytes an element: what no kernel knows. Counts its calls.
+    unsafe extern "C" fn combine(
+        context: *mut c_void,
+        dst: *mut c_void,
+        a: *const c_void,
+        b: *const c_void,
+        elements: u64,
+    ) {
+        let [dst, a, b] = [dst, a.cast_mut(), b.cast_mut()].map(|p| p.cast::<u8>());
+        for i in 0..elements as usize * 3 {
+            // SAFETY: the command gives as many bytes to each; the context is a counter.
+            unsafe {
+                dst.add(i)
+                    .write(a.add(i).read().wrapping_sub(b.add(i).read()))
+            };
+        }
+        // SAFETY: as above.
+        unsafe { *context.cast::<u64>() += 1 };
+    }
+    let host = Host::open();
+    let (elements, bytes) = (40_000_u64, 120_000_u64);
+    let memory = host.alloc(memory_kind::DATA, 3 * bytes, 0, 0).unwrap();
+    for i in 0..2 * bytes {
+        // SAFETY: within the memory, which no stream uses now.
+        unsafe { memory.at(i).write((i % 251) as u8) };
+    }
+    let mut calls = 0_u64;
+    let base = memory.base();
+    let mut command = CommandCall::zeroed();
+    command.function = combine as *const () as usize as u64;
+    command.context = (&raw mut calls) as usize as u64;
+    (command.dst, command.a, command.b) = (base, base, base + bytes);
+    (command.elements, command.element_bytes) = (elements, 3);
+    let mut pack = Pack::new();
+    pack.copy(0, copy(base + 2 * bytes, base, bytes));
+    pack.call(0, command);
+    let mut stream = host.stream();
+    stream.submit(&pack).unwrap();
+    for _ in 0..100 {
+        if stream.poll_for(50_000).unwrap().state == queue_state::IDLE {
+            break;
+        }
+    }
+    assert_eq!(stream.control().query().completed, 2);
+    assert!((2..=5).contains(&calls), "{calls} calls");
+    for i in 0..bytes {
+        // SAFETY: as above.
+        let (found, before) = unsafe { (memory.at(i).read(), memory.at(2 * bytes + i).read()) };
+        assert_eq!(before, (i % 251) as u8);
+        assert_eq!(found, before.wrapping_sub(((i + bytes) % 251) as u8));
     }
 }
 

@@ -1,7 +1,9 @@
-//! REDUCE, and that `supports` tells the truth.
+//! REDUCE, SCALE and CALL, and that `supports` tells the truth.
 
+mod call;
 mod operands;
 mod reference;
+mod scale;
 
 use unisono_abi::{command_kind, dtype, reduction};
 use unisono_hal::{Batch, Device, Place, Queue, Reduce, Status, Stream, SupportQuery};
@@ -24,6 +26,8 @@ macro_rules! types {
             Check::one(G, "strided", "Pieces are reduced at their strides.", strided),
             Check::one(G, "in_place", "The result may be written over an operand.", in_place),
             Check::one(G, "order", "A reduction sees the commands before it.", order),
+            Check::one(G, "scale", "SCALE multiplies as PROD does, where it is claimed.", scale::scale),
+            Check::one(G, "call", "CALL calls for each element once, in order, where it is claimed.", call::call),
         ];
     };
 }

@@ -1,0 +1,155 @@
+//! REDUCE, SCALE and CALL: what makes new elements.
+#![allow(unsafe_code, reason = "commands carry addresses, and CALL a function")]
+
+use unisono_plugin::abi::{Combine, CommandCall, CommandReduce, CommandScale, reduction::PROD};
+use unisono_plugin::{Error, Result};
+
+use super::transfer::{Progress, at, overlap, partly_overlap, wants_streaming};
+use crate::config::Config;
+use crate::reduce::{Dtype, Kernel};
+
+/// Refuses what no kernel can do or what would give wrong results.
+pub(super) fn check_reduce(command: &CommandReduce, config: &Config) -> Result<()> {
+    let CommandReduce {
+        dst,
+        a,
+        b,
+        elements,
+        dtype,
+        reduction,
+        ..
+    } = *command;
+    if config.kernel(dtype, reduction).is_none() {
+        return Err(Error::unsupported(format!(
+            "no reduction {reduction} on data type {dtype}"
+        )));
+    }
+    let bytes = elements.saturating_mul(element_bytes(dtype));
+    apart("REDUCE", dst, &[a, b], bytes)
+}
+
+/// Refuses a SCALE that would give wrong results.
+pub(super) fn check_scale(command: &CommandScale) -> Result<()> {
+    let bytes = command
+        .elements
+        .saturating_mul(element_bytes(command.dtype));
+    apart("SCALE", command.dst, &[command.src], bytes)
+}
+
+/// Refuses a CALL that would give wrong results.
+pub(super) fn check_call(command: &CommandCall) -> Result<()> {
+    let bytes = command.elements.saturating_mul(command.element_bytes);
+    apart("CALL", command.dst, &[command.a, command.b], bytes)
+}
+
+fn apart(what: &str, dst: u64, operands: &[u64], bytes: u64) -> Result<()> {
+    match operands
+        .iter()
+        .find(|&&operand| partly_overlap(dst, operand, bytes))
+    {
+        Some(&operand) => Err(overlap(what, dst, operand, bytes)),
+        None => Ok(()),
+    }
+}
+
+fn element_bytes(dtype: u16) -> u64 {
+    Dtype::from_code(dtype).map_or(1, Dtype::bytes) as u64
+}
+
+/// Goes on with a REDUCE; `true` when it is complete.
+///
+/// # Safety
+/// Operands and result are mapped, and nobody else uses the result or writes the operands.
+pub(super) unsafe fn reduce(
+    command: &CommandReduce,
+    kernel: &Kernel,
+    progress: &mut Progress,
+    budget: &mut u64,
+    config: &Config,
+) -> bool {
+    let CommandReduce {
+        dst,
+        a,
+        b,
+        elements,
+        repeat,
+        dst_stride,
+        a_stride,
+        b_stride,
+        ..
+    } = *command;
+    let element = element_bytes(command.dtype);
+    let bytes = elements * element;
+    let streaming = wants_streaming(command.head.flags, bytes, config);
+    progress.advance(repeat, bytes, budget, |piece, offset, length| {
+        // SAFETY: the caller's promise; the three are equal or apart, as was checked.
+        unsafe {
+            kernel.run(
+                at(dst, piece, dst_stride, offset),
+                at(a, piece, a_stride, offset),
+                at(b, piece, b_stride, offset),
+                (length / element) as usize,
+                command.divisor,
+                streaming,
+            );
+        }
+    })
+}
+
+/// Goes on with a SCALE; `true` when it is complete.
+///
+/// # Safety
+/// Operand and result are mapped, and nobody else uses the result or writes the operand.
+pub(super) unsafe fn scale(
+    command: &CommandScale,
+    progress: &mut Progress,
+    budget: &mut u64,
+    config: &Config,
+) -> bool {
+    let Some(kernel) = config.kernel(command.dtype, PROD) else {
+        return true;
+    };
+    let element = element_bytes(command.dtype);
+    let bytes = command.elements * element;
+    progress.advance(command.repeat, bytes, budget, |piece, offset, length| {
+        // SAFETY: the caller's promise; the two are equal or apart, as was checked.
+        unsafe {
+            kernel.run_with(
+                at(command.dst, piece, command.dst_stride, offset),
+                at(command.src, piece, command.src_stride, offset),
+                &command.factor,
+                (length / element) as usize,
+            );
+        }
+    })
+}
+
+/// Goes on with a CALL; `true` when it is complete.
+///
+/// # Safety
+/// The function is one, and may be called with what the command says.
+pub(super) unsafe fn call(
+    command: &CommandCall,
+    progress: &mut Progress,
+    budget: &mut u64,
+) -> bool {
+    let size = command.element_bytes.max(1);
+    // Counted in elements, so that none is torn.
+    let mut elements = budget.div_ceil(size);
+    let done = progress.advance(1, command.elements, &mut elements, |_, first, count| {
+        let place = |base: u64| at(base, 0, 0, first * size);
+        // SAFETY: the contract says what `function` is, and that it is not NULL was checked.
+        unsafe {
+            let function = core::mem::transmute::<usize, Combine>(command.function as usize);
+            function(
+                command.context as usize as *mut _,
+                place(command.dst).cast(),
+                place(command.a).cast_const().cast(),
+                place(command.b).cast_const().cast(),
+                count,
+            );
+        }
+    });
+    *budget = elements.saturating_mul(size).min(*budget);
+    done
+}
