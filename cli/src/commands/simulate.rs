@@ -59,7 +59,11 @@ fn table(answer: &fluid::Answer) -> String {
     }
     let longest = answer.finish_s.keys().map(String::len).max().unwrap_or(0);
     let width = longest.max("job".len());
-    let _ = writeln!(text, "{:width$}  {:>12}  {:>12}", "job", "GB/s at 0", "end (s)");
+    let _ = writeln!(
+        text,
+        "{:width$}  {:>12}  {:>12}",
+        "job", "GB/s at 0", "end (s)"
+    );
     for (job, end) in &answer.finish_s {
         let rate = match answer.rates.get(job) {
             Some(rate) => format!("{rate:.6}"),

@@ -1,13 +1,15 @@
 //! The simulation: from one moment to the next.
 
 mod flows;
+mod lanes;
 
 use crate::error::SimulateError;
 use crate::events::{Event, Queue, same_moment};
 use crate::fair::check_routes;
-use crate::model::Model;
+use crate::model::{Model, TaskId};
 use crate::outcome::{Outcome, Span};
 use flows::Flows;
+use lanes::Lanes;
 
 /// Runs all tasks of the model.
 ///
@@ -30,7 +32,7 @@ pub fn simulate(model: &Model) -> Result<Outcome, SimulateError> {
 
 fn check(model: &Model) -> Result<(), SimulateError> {
     check_routes(model)?;
-    let (tasks, routes) = (model.tasks(), model.routes.len());
+    let (tasks, routes, lanes) = (model.tasks(), model.routes.len(), model.lanes.len());
     for task in 0..tasks {
         let route = model.tasks.route[task].0;
         if route as usize >= routes {
@@ -38,6 +40,14 @@ fn check(model: &Model) -> Result<(), SimulateError> {
                 task: task as u32,
                 route,
                 routes,
+            });
+        }
+        let lane = model.tasks.lane[task].filter(|lane| lane.0 as usize >= lanes);
+        if let Some(lane) = lane {
+            return Err(SimulateError::NoSuchLane {
+                task: task as u32,
+                lane: lane.0,
+                lanes,
             });
         }
         let bad = (model.tasks.after(task).iter()).find(|after| after.0 as usize >= tasks);
@@ -56,6 +66,8 @@ struct Run<'m> {
     model: &'m Model,
     queue: Queue,
     flows: Flows<'m>,
+    lanes: Lanes,
+    sequence: Vec<TaskId>,
     /// How many tasks each task still waits for.
     waits: Vec<u32>,
     /// Who waits for each task, and where each task's list begins.
@@ -100,6 +112,8 @@ impl<'m> Run<'m> {
             model,
             queue: Queue::default(),
             flows: Flows::new(model),
+            lanes: Lanes::new(model.lanes.len()),
+            sequence: Vec::with_capacity(count),
             waits,
             waiters,
             starts,
@@ -132,17 +146,34 @@ impl<'m> Run<'m> {
         self.start_ready(now);
     }
 
+    /// Gives the free lanes to those that are ready now that all that ends at this moment has
+    /// ended, and finds the new rates.
     fn finish_moment(&mut self, now: f64) {
+        while let Some(task) = self.lanes.next() {
+            self.start(task, now);
+            self.start_ready(now);
+        }
         self.flows.settle(now, &mut self.queue);
     }
 
     fn start_ready(&mut self, now: f64) {
         while let Some(task) = self.ready.pop() {
-            self.spans[task as usize].start_ps = now;
-            match self.model.tasks.delay_ps[task as usize] {
-                0 => self.flow(task, now),
-                delay => self.queue.push(now + delay as f64, Event::Delayed { task }),
+            match self.model.tasks.lane[task as usize] {
+                None => self.start(task, now),
+                Some(lane) => {
+                    let priority = self.model.tasks.priority[task as usize];
+                    self.lanes.wait(lane, priority, task);
+                }
             }
+        }
+    }
+
+    fn start(&mut self, task: u32, now: f64) {
+        self.sequence.push(TaskId(task));
+        self.spans[task as usize].start_ps = now;
+        match self.model.tasks.delay_ps[task as usize] {
+            0 => self.flow(task, now),
+            delay => self.queue.push(now + delay as f64, Event::Delayed { task }),
         }
     }
 
@@ -163,6 +194,9 @@ impl<'m> Run<'m> {
         self.ended[place] = true;
         self.left -= 1;
         self.makespan = self.makespan.max(now);
+        if let Some(lane) = self.model.tasks.lane[place] {
+            self.lanes.leave(lane);
+        }
         for index in self.starts[place]..self.starts[place + 1] {
             let waiter = self.waiters[index as usize];
             let waits = &mut self.waits[waiter as usize];
@@ -184,6 +218,7 @@ impl<'m> Run<'m> {
         let (bytes, busy_ps) = self.flows.totals();
         Ok(Outcome {
             tasks: self.spans,
+            sequence: self.sequence,
             bytes,
             busy_ps,
             makespan_ps: self.makespan,

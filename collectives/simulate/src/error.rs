@@ -33,6 +33,16 @@ pub enum SimulateError {
         /// How many routes there are.
         routes: usize,
     },
+    /// A task takes its turn in a lane that isn't there.
+    #[error("task {task} is in lane {lane}, but there are only {lanes} lanes")]
+    NoSuchLane {
+        /// The task.
+        task: u32,
+        /// Its lane.
+        lane: u32,
+        /// How many lanes there are.
+        lanes: usize,
+    },
     /// A resource or a limit of zero bytes a second: what uses it would never end.
     #[error("route {route} can carry 0 bytes a second: give its resources and limit a rate")]
     NoCapacity {

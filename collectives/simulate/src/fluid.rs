@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{LaneId, Model, RouteId, SimulateError, Task, max_min_rates, simulate};
+use crate::{Model, RouteId, SimulateError, Task, max_min_rates, simulate};
 
 /// Bytes in a gigabyte.
 const GIGA: f64 = 1e9;
@@ -129,7 +129,7 @@ pub fn run(case: &Case) -> Result<Answer, FluidError> {
         links.insert(name, model.resource(capacity));
     }
     let mut routes: Vec<(&String, RouteId, u64)> = Vec::new();
-    for (lane, (name, job)) in (0..).zip(&case.jobs) {
+    for (name, job) in &case.jobs {
         if job.route.is_empty() {
             return Err(FluidError::NoRoute { job: name.clone() });
         }
@@ -153,7 +153,8 @@ pub fn run(case: &Case) -> Result<Answer, FluidError> {
         let route = model.route(&resources, None);
         model.task(Task {
             after: &[],
-            lane: Some(LaneId(lane)),
+            lane: None,
+            priority: 0,
             delay_ps,
             bytes,
             route,

@@ -44,5 +44,5 @@ mod outcome;
 pub use engine::simulate;
 pub use error::SimulateError;
 pub use fair::max_min_rates;
-pub use model::{LaneId, Model, ResourceId, RouteId, Task, TaskId};
+pub use model::{LaneId, Model, ResourceId, RouteId, Task, TaskId, Turns};
 pub use outcome::{Outcome, Span};

@@ -15,10 +15,20 @@ impl RouteId {
     pub const FREE: RouteId = RouteId(0);
 }
 
-/// A lane, by any number: tasks of one lane run one after the other, in the order in which they
-/// were added.
+/// A lane of a [`Model`], by its number: tasks of one lane run one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LaneId(pub u32);
+
+/// In which order the tasks of a lane run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Turns {
+    /// As they were added, each waiting for the one before.
+    Fixed,
+    /// Of those that have nothing to wait for any more, the one with the least
+    /// [`Task::priority`]; of equal ones the first added. So a lane is never idle while one of its
+    /// tasks could run. [`Outcome::sequence`](crate::Outcome::sequence) tells what order that was.
+    Ready,
+}
 
 /// A task of a [`Model`], by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,6 +41,8 @@ pub struct Task<'a> {
     pub after: &'a [TaskId],
     /// The lane in which it takes its turn, if it does.
     pub lane: Option<LaneId>,
+    /// Which task goes first in a lane with [`Turns::Ready`]; without meaning elsewhere.
+    pub priority: u64,
     /// Time between its start and its first byte, in picoseconds.
     pub delay_ps: u64,
     /// Bytes to move.
@@ -46,7 +58,15 @@ pub struct Model {
     pub(crate) routes: Routes,
     known: HashMap<(Box<[ResourceId]>, Option<u64>), RouteId>,
     pub(crate) tasks: Tasks,
-    lanes: HashMap<LaneId, u32>,
+    pub(crate) lanes: Vec<Lane>,
+}
+
+/// A lane.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lane {
+    pub(crate) turns: Turns,
+    /// The task added last.
+    last: Option<u32>,
 }
 
 /// All routes: for each its hops, each resource once with how often the route passes it.
@@ -70,8 +90,11 @@ pub(crate) struct Hop {
 pub(crate) struct Tasks {
     pub(crate) after_starts: Vec<u32>,
     pub(crate) after: Vec<TaskId>,
-    /// The task before in the lane, if there is one.
+    /// The task before in a lane with fixed turns, if there is one.
     pub(crate) before: Vec<Option<u32>>,
+    /// The lane, if it isn't one with fixed turns.
+    pub(crate) lane: Vec<Option<LaneId>>,
+    pub(crate) priority: Vec<u64>,
     pub(crate) delay_ps: Vec<u64>,
     pub(crate) bytes: Vec<u64>,
     pub(crate) route: Vec<RouteId>,
@@ -98,7 +121,7 @@ impl Model {
                 after_starts: vec![0],
                 ..Tasks::default()
             },
-            lanes: HashMap::new(),
+            lanes: Vec::new(),
         };
         model.route(&[], None);
         model
@@ -135,14 +158,30 @@ impl Model {
         id
     }
 
+    /// Adds a lane.
+    pub fn lane(&mut self, turns: Turns) -> LaneId {
+        let id = LaneId(number(self.lanes.len()));
+        self.lanes.push(Lane { turns, last: None });
+        id
+    }
+
     /// Adds a task, behind the others of its lane.
     pub fn task(&mut self, task: Task<'_>) -> TaskId {
         let id = number(self.tasks.bytes.len());
         self.tasks.after.extend_from_slice(task.after);
         let end = number(self.tasks.after.len());
         self.tasks.after_starts.push(end);
-        let before = task.lane.and_then(|lane| self.lanes.insert(lane, id));
+        let (mut before, mut ready) = (None, None);
+        if let Some(lane) = task.lane {
+            match self.lanes.get_mut(lane.0 as usize) {
+                Some(known) if known.turns == Turns::Fixed => before = known.last.replace(id),
+                // One that isn't there is found when the model is checked.
+                _ => ready = Some(lane),
+            }
+        }
         self.tasks.before.push(before);
+        self.tasks.lane.push(ready);
+        self.tasks.priority.push(task.priority);
         self.tasks.delay_ps.push(task.delay_ps);
         self.tasks.bytes.push(task.bytes);
         self.tasks.route.push(task.route);

@@ -1,5 +1,7 @@
 //! What a simulation found.
 
+use crate::TaskId;
+
 /// When a task ran, in picoseconds from the start of all.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Span {
@@ -14,6 +16,8 @@ pub struct Span {
 pub struct Outcome {
     /// For each task, in the order in which they were added.
     pub tasks: Vec<Span>,
+    /// The tasks in the order in which they started.
+    pub sequence: Vec<TaskId>,
     /// For each resource, the bytes that passed it.
     pub bytes: Vec<u64>,
     /// For each resource, for how long some flow used it, in picoseconds.

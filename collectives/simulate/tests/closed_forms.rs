@@ -1,6 +1,6 @@
 //! Algorithms on a full mesh of equal links, fed as tasks: their times are the textbook's formulas.
 
-use unisono_simulate::{LaneId, Model, ResourceId, RouteId, Task, TaskId, simulate};
+use unisono_simulate::{Model, ResourceId, RouteId, Task, TaskId, Turns, simulate};
 
 const ALPHA_PS: u64 = 5_000_000;
 /// 50 GB/s, which is 20 ps a byte.
@@ -42,6 +42,7 @@ impl Mesh {
             let task = self.model.task(Task {
                 after: &before[from],
                 lane: None,
+                priority: 0,
                 delay_ps: ALPHA_PS,
                 bytes,
                 route,
@@ -54,11 +55,13 @@ impl Mesh {
             }
             self.last[rank] = arrived.iter().map(|&(task, _)| task).collect();
             if reduce {
+                let lane = self.model.lane(Turns::Fixed);
                 let core: RouteId = self.model.route(&[], Some(REDUCE));
                 let reductions = arrived.iter().map(|&(task, bytes)| {
                     self.model.task(Task {
                         after: &[task],
-                        lane: Some(LaneId(rank as u32)),
+                        lane: Some(lane),
+                        priority: 0,
                         delay_ps: 0,
                         bytes,
                         route: core,
@@ -143,7 +146,8 @@ fn a_pipelined_chain_takes_a_time_for_each_stage_and_piece() {
     let (ranks, pieces, bytes) = (6usize, 9u64, 50_000u64);
     let mut model = Model::new();
     let mut before: Vec<TaskId> = Vec::new();
-    for link in 0..ranks as u32 - 1 {
+    for _ in 0..ranks - 1 {
+        let lane = model.lane(Turns::Fixed);
         let resource = model.resource(LINK);
         let route = model.route(&[resource], None);
         let mut tasks = Vec::new();
@@ -151,7 +155,8 @@ fn a_pipelined_chain_takes_a_time_for_each_stage_and_piece() {
             let after: Vec<TaskId> = before.get(piece).copied().into_iter().collect();
             tasks.push(model.task(Task {
                 after: &after,
-                lane: Some(LaneId(link)),
+                lane: Some(lane),
+                priority: 0,
                 delay_ps: ALPHA_PS,
                 bytes,
                 route,

@@ -4,7 +4,9 @@ mod reference;
 
 use proptest::prelude::*;
 use reference::Flow;
-use unisono_simulate::{LaneId, Model, ResourceId, RouteId, Task, TaskId, max_min_rates, simulate};
+use unisono_simulate::{
+    LaneId, Model, ResourceId, RouteId, Task, TaskId, Turns, max_min_rates, simulate,
+};
 
 #[derive(Debug, Clone)]
 struct Wanted {
@@ -46,11 +48,12 @@ fn case() -> impl Strategy<Value = (Vec<u64>, Vec<Wanted>)> {
     })
 }
 
-fn model(capacities: &[u64], tasks: &[Wanted]) -> (Model, Vec<RouteId>) {
+fn model(capacities: &[u64], tasks: &[Wanted], turns: Turns) -> (Model, Vec<RouteId>) {
     let mut model = Model::new();
     for &capacity in capacities {
         model.resource(capacity);
     }
+    let lanes: Vec<LaneId> = (0..4).map(|_| model.lane(turns)).collect();
     let mut routes = Vec::new();
     for (index, task) in tasks.iter().enumerate() {
         let resources: Vec<_> = task.route.iter().map(|&r| ResourceId(r)).collect();
@@ -61,7 +64,8 @@ fn model(capacities: &[u64], tasks: &[Wanted]) -> (Model, Vec<RouteId>) {
         routes.push(route);
         model.task(Task {
             after: &after,
-            lane: task.lane.map(LaneId),
+            lane: task.lane.map(|lane| lanes[lane as usize]),
+            priority: task.bytes % 7,
             delay_ps: task.delay_ps,
             bytes: task.bytes,
             route,
@@ -85,7 +89,7 @@ fn near(a: f64, b: f64) -> bool {
 proptest! {
     #[test]
     fn rates_fit_and_none_can_rise_at_the_cost_of_a_faster_one((capacities, tasks) in case()) {
-        let (model, routes) = model(&capacities, &tasks);
+        let (model, routes) = model(&capacities, &tasks, Turns::Fixed);
         let rates = max_min_rates(&model, &routes).unwrap();
         let mut load = vec![0.0; capacities.len()];
         for (task, rate) in tasks.iter().zip(&rates) {
@@ -114,7 +118,7 @@ proptest! {
 
     #[test]
     fn every_task_runs_as_in_the_simple_simulator((capacities, tasks) in case()) {
-        let (model, _) = model(&capacities, &tasks);
+        let (model, _) = model(&capacities, &tasks, Turns::Fixed);
         let outcome = simulate(&model).unwrap();
         let timed: Vec<_> = tasks.iter().enumerate().map(|(index, task)| {
             let mut after: Vec<usize> = task.after.iter()
@@ -142,8 +146,44 @@ proptest! {
     }
 
     #[test]
+    fn a_lane_that_takes_whoever_is_ready_does_as_one_with_that_order((capacities, tasks) in case()) {
+        let (ready, _) = model(&capacities, &tasks, Turns::Ready);
+        let outcome = simulate(&ready).unwrap();
+        // The same tasks, added in the order in which they started.
+        let order: Vec<usize> = outcome.sequence.iter().map(|task| task.0 as usize).collect();
+        let mut place = vec![0; tasks.len()];
+        order.iter().enumerate().for_each(|(now, &before)| place[before] = now);
+        let mut fixed = Model::new();
+        for &capacity in &capacities {
+            fixed.resource(capacity);
+        }
+        let lanes: Vec<LaneId> = (0..4).map(|_| fixed.lane(Turns::Fixed)).collect();
+        for &index in &order {
+            let task = &tasks[index];
+            let resources: Vec<_> = task.route.iter().map(|&r| ResourceId(r)).collect();
+            let route = fixed.route(&resources, task.limit);
+            let after: Vec<_> = (task.after.iter())
+                .filter_map(|&back| Some(TaskId(place[index.checked_sub(back)?] as u32)))
+                .collect();
+            fixed.task(Task {
+                after: &after,
+                lane: task.lane.map(|lane| lanes[lane as usize]),
+                priority: 0,
+                delay_ps: task.delay_ps,
+                bytes: task.bytes,
+                route,
+            });
+        }
+        let again = simulate(&fixed).unwrap();
+        for (index, span) in outcome.tasks.iter().enumerate() {
+            let other = &again.tasks[place[index]];
+            prop_assert!(near(span.end_ps, other.end_ps), "{index}: {span:?}, {other:?}");
+        }
+    }
+
+    #[test]
     fn the_same_model_gives_the_same_bits((capacities, tasks) in case()) {
-        let (model, _) = model(&capacities, &tasks);
+        let (model, _) = model(&capacities, &tasks, Turns::Fixed);
         prop_assert_eq!(simulate(&model).unwrap(), simulate(&model).unwrap());
     }
 }

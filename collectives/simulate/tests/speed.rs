@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use unisono_simulate::{LaneId, Model, ResourceId, Task, TaskId, simulate};
+use unisono_simulate::{Model, ResourceId, Task, TaskId, Turns, simulate};
 
 const RANKS: u32 = 1000;
 const STEPS: usize = 100;
@@ -31,6 +31,7 @@ fn run(model: &Model) -> (f64, Duration) {
 fn a_regular_ring_of_a_hundred_thousand_messages() {
     let mut model = Model::new();
     let links: Vec<ResourceId> = (0..RANKS).map(|_| model.resource(1_000_000_000)).collect();
+    let lanes: Vec<_> = (0..RANKS).map(|_| model.lane(Turns::Fixed)).collect();
     let mut before: Vec<Option<TaskId>> = vec![None; RANKS as usize];
     for _ in 0..STEPS {
         let mut now = before.clone();
@@ -39,7 +40,8 @@ fn a_regular_ring_of_a_hundred_thousand_messages() {
             let after: Vec<TaskId> = before[rank as usize].into_iter().collect();
             now[(rank as usize + 1) % RANKS as usize] = Some(model.task(Task {
                 after: &after,
-                lane: Some(LaneId(rank)),
+                lane: Some(lanes[rank as usize]),
+                priority: 0,
                 delay_ps: 1000,
                 bytes: 1000,
                 route,
@@ -62,6 +64,7 @@ fn an_irregular_mix_of_a_hundred_thousand_messages() {
     let links: Vec<ResourceId> = (0..2 * RANKS)
         .map(|_| model.resource(1_000_000_000 + chance.below(500_000_000)))
         .collect();
+    let lanes: Vec<_> = (0..RANKS).map(|_| model.lane(Turns::Fixed)).collect();
     let mut last: Vec<TaskId> = Vec::new();
     for step in 0..STEPS {
         let mut now = Vec::new();
@@ -81,7 +84,8 @@ fn an_irregular_mix_of_a_hundred_thousand_messages() {
             };
             now.push(model.task(Task {
                 after: &after,
-                lane: Some(LaneId(rank)),
+                lane: Some(lanes[rank as usize]),
+                priority: 0,
                 delay_ps: chance.below(10_000),
                 bytes: 1000 + chance.below(100_000),
                 route,

@@ -20,6 +20,7 @@ fn step_ms(fabric: &Fabric, step: &Step, block: u64) -> f64 {
         model.task(Task {
             after: &[],
             lane: None,
+            priority: 0,
             delay_ps: 0,
             bytes: blocks * block,
             route,
