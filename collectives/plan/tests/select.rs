@@ -1,7 +1,8 @@
 //! Predictions against known values, and choices.
 
 use unisono_plan::cost::{
-    Fabric, FabricError, Link, Node, Picoseconds, Rate, Speeds, bus_factor, predict,
+    Fabric, FabricError, Link, Measurements, Node, Picoseconds, PlanName, Point, Rate, Speeds,
+    bus_factor, predict,
 };
 use unisono_plan::select::{Override, Overrides, Request, SelectError, Selection, select};
 use unisono_plan::{Algorithm, Op, OpKind};
@@ -242,6 +243,7 @@ fn force(algorithm: Algorithm, windowed: Option<bool>) -> Overrides {
             bytes: 0..=MIB,
             algorithm,
             windowed,
+            put_bytes: None,
         }],
     }
 }
@@ -423,4 +425,72 @@ fn names_are_read_back() {
 fn times_are_shown_in_microseconds() {
     assert_eq!(Picoseconds(1_234_567).to_string(), "1.23 us");
     assert_eq!(Picoseconds(5_388_000_000_000).to_string(), "5388000 us");
+}
+
+#[test]
+fn what_was_measured_decides_before_what_is_predicted() {
+    let op = Op::AllReduce;
+    let fabric = classical(4);
+    let asked = request(op, 1 << 20);
+    let by_cost = select(&asked, &fabric, &Overrides::NONE).unwrap();
+    // Whatever the cost model thinks best is measured as slow, another plan as fast.
+    let (slow, fast) = (by_cost.winner().algorithm, Algorithm::RecursiveDoubling);
+    assert_ne!(slow, fast);
+    let mut measured = Measurements::default();
+    for (algorithm, time) in [(slow, 9_000_000), (fast, 5_000_000)] {
+        for (bytes, put_bytes) in [(8, 64), (1 << 21, 8192)] {
+            let plan = PlanName {
+                op: op.kind(),
+                windowed: false,
+                algorithm: algorithm.name().into(),
+            };
+            let time = Picoseconds(time);
+            measured.insert(
+                plan,
+                Point {
+                    bytes,
+                    put_bytes,
+                    time,
+                },
+            );
+        }
+    }
+    let fingerprint = fabric.fingerprint();
+    let tuned = fabric.with_measurements(measured);
+    assert_eq!(
+        tuned.fingerprint(),
+        fingerprint,
+        "the fabric is still the same"
+    );
+    let chosen = select(&asked, &tuned, &Overrides::NONE).unwrap();
+    let winner = chosen.winner();
+    assert_eq!(winner.algorithm, fast);
+    assert_eq!(winner.measured, Some(Picoseconds(5_000_000)));
+    assert!(winner.put_bytes <= 8192, "the cut that was measured");
+    // Plans that were not measured are behind those that were.
+    assert!(chosen.candidates.iter().any(|c| c.behind));
+    let text = chosen.to_string();
+    assert!(
+        text.contains("measured") && text.contains("far behind"),
+        "{text}"
+    );
+    assert!(text.contains("the lowest measured time"), "{text}");
+    // An operation that was not measured goes by prediction.
+    let other = select(&request(Op::AllGather, 1 << 20), &tuned, &Overrides::NONE).unwrap();
+    assert!(other.winner().measured.is_none() && !other.winner().behind);
+}
+
+#[test]
+fn an_override_may_say_how_large_puts_are() {
+    let rule = Override {
+        op: Some(OpKind::AllReduce),
+        bytes: 0..=u64::MAX,
+        algorithm: Algorithm::Ring,
+        windowed: None,
+        put_bytes: Some(8192),
+    };
+    let overrides = Overrides { rules: vec![rule] };
+    let chosen = select(&request(Op::AllReduce, 1 << 20), &classical(4), &overrides).unwrap();
+    assert_eq!(chosen.winner().put_bytes, 8192);
+    assert_eq!(chosen.winner().pieces, (1 << 20) / 4 / 8192);
 }

@@ -41,6 +41,7 @@ fn overrides(rules: &[AlgorithmRule], communicator: &str, ranks: u32) -> Overrid
                     bytes,
                     algorithm,
                     windowed: None,
+                    put_bytes: None,
                 }));
             }
         }

@@ -4,6 +4,9 @@
 //! it and how many of its messages leave one node at the same time. So it is small, and choosing
 //! an algorithm costs no look at single links.
 
+use std::sync::Arc;
+
+use super::measured::Measurements;
 use super::rate::{Rate, Ratio};
 
 /// A link from one rank to another.
@@ -103,6 +106,7 @@ pub struct Fabric {
     pub(super) exchanges: Vec<Pattern>,
     /// Between the ranks outside the core and those that speak for them.
     pub(super) fold: Pattern,
+    measured: Option<Arc<Measurements>>,
 }
 
 impl Fabric {
@@ -173,6 +177,7 @@ impl Fabric {
                 copy: speeds.copy.shared(crowd),
                 ..speeds
             },
+            measured: None,
         })
     }
 
@@ -190,6 +195,59 @@ impl Fabric {
     #[must_use]
     pub fn ranks(&self) -> u32 {
         self.ranks
+    }
+
+    /// The same fabric with what plans really took on it, which selection then goes by.
+    #[must_use]
+    pub fn with_measurements(mut self, measured: Measurements) -> Self {
+        self.measured = (!measured.is_empty()).then(|| Arc::new(measured));
+        self
+    }
+
+    /// What plans really took on this fabric, if that is known.
+    #[must_use]
+    pub fn measurements(&self) -> Option<&Measurements> {
+        self.measured.as_deref()
+    }
+
+    /// A number that fabrics have in common if they look alike to the cost model: the same on
+    /// every host and architecture. Measurements don't count.
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        let mut hash = Fingerprint::default();
+        let speeds = &self.speeds;
+        hash.add(u64::from(self.ranks));
+        hash.add(speeds.message_ps);
+        hash.add(speeds.switch_ps);
+        for rate in [speeds.reduce, speeds.copy, speeds.port] {
+            hash.add(rate.get().unwrap_or(0));
+        }
+        let patterns = [self.mesh, self.ring_up, self.ring_down, self.fold];
+        for pattern in (patterns.iter()).chain(&self.shifts).chain(&self.exchanges) {
+            hash.add(pattern.alpha_ps as u64);
+            hash.add(pattern.rate.get().unwrap_or(0));
+            hash.add(u64::from(pattern.by_core));
+            hash.add(pattern.exit.messages);
+            hash.add(pattern.exit.rate.get().unwrap_or(0));
+        }
+        hash.0
+    }
+}
+
+/// FNV-1a over 64-bit words: stable, and collisions only cost a worse choice.
+struct Fingerprint(u64);
+
+impl Default for Fingerprint {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fingerprint {
+    fn add(&mut self, word: u64) {
+        for byte in word.to_le_bytes() {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
     }
 }
 

@@ -71,8 +71,8 @@ impl Measurements {
     ///
     /// Between two points the time lies on the straight line through them, as latency and
     /// bandwidth would have it; below the first it is the first's, above the last it grows with
-    /// the bytes. `None` where the plan was not measured, or was dropped as hopeless before this
-    /// size and is not asked for beyond twice its last size.
+    /// the bytes. `None` where the plan was not measured, or was no longer measured at this size
+    /// while others were, up to `largest` bytes: it was too far behind.
     #[must_use]
     pub fn at(&self, plan: &PlanName, bytes: u64, largest: u64) -> Option<Point> {
         let row = self.rows.get(plan)?;
@@ -85,7 +85,8 @@ impl Measurements {
             if dropped && bytes > last.bytes {
                 return None;
             }
-            let time = last.time.0.saturating_mul(u128::from(bytes)) / u128::from(last.bytes.max(1));
+            let time =
+                last.time.0.saturating_mul(u128::from(bytes)) / u128::from(last.bytes.max(1));
             return Some(Point {
                 bytes,
                 time: Picoseconds(time),
@@ -172,7 +173,13 @@ mod tests {
         let mut measured = Measurements::default();
         measured.insert(plan("ring"), point(8, 50));
         measured.insert(plan("ring"), point(8, 40));
-        assert_eq!(measured.rows().map(|(_, points)| points.len()).sum::<usize>(), 1);
+        assert_eq!(
+            measured
+                .rows()
+                .map(|(_, points)| points.len())
+                .sum::<usize>(),
+            1
+        );
         assert_eq!(measured.at(&plan("ring"), 8, 8).unwrap().time.0, 40);
     }
 }

@@ -12,6 +12,7 @@
 
 mod bandwidth;
 mod fabric;
+mod measured;
 mod phases;
 mod rate;
 
@@ -20,6 +21,7 @@ use crate::ir::Op;
 
 pub use bandwidth::{BusFactor, bus_factor};
 pub use fabric::{Fabric, FabricError, Link, Node, Speeds};
+pub use measured::{Measurements, PlanName, Point};
 use phases::{Overlap, Phase};
 pub use rate::{Picoseconds, Rate};
 

@@ -5,13 +5,15 @@
 //! before more. An algorithm that the user forces and that can't run is an error that says why,
 //! never a silent fallback.
 
+mod cut;
 mod overrides;
 mod table;
 
-use crate::algorithms::{Algorithm, Layout};
-use crate::cost::{Cost, Fabric, Picoseconds, predict};
-use crate::geometry::Geometry;
-use crate::ir::{Op, Shares};
+use crate::algorithms::Algorithm;
+use crate::cost::{Cost, Fabric, Picoseconds, PlanName};
+use crate::ir::Op;
+
+use cut::Message;
 
 pub use overrides::{Override, Overrides};
 
@@ -45,6 +47,11 @@ pub struct Candidate {
     pub put_bytes: u64,
     /// The predicted time.
     pub cost: Cost,
+    /// The time that was measured here, where the cluster was tuned.
+    pub measured: Option<Picoseconds>,
+    /// Whether other plans of the operation were measured at this size, and this one fell behind
+    /// too far before.
+    pub behind: bool,
     /// Why it may not run here; absent if it may.
     pub why_not: Option<String>,
 }
@@ -54,6 +61,17 @@ impl Candidate {
     #[must_use]
     pub fn predicted(&self) -> Picoseconds {
         self.cost.total()
+    }
+
+    /// The measured time where there is one, else the predicted one.
+    #[must_use]
+    pub fn expected(&self) -> Picoseconds {
+        self.measured.unwrap_or_else(|| self.predicted())
+    }
+
+    /// What the choice goes by: the least wins.
+    fn rank(&self) -> (bool, Picoseconds) {
+        (self.behind, self.expected())
     }
 }
 
@@ -118,8 +136,8 @@ pub fn select(
     fabric: &Fabric,
     overrides: &Overrides,
 ) -> Result<Selection, SelectError> {
-    let candidates = candidates(request, fabric);
     let rule = overrides.find(request.op, request.bytes);
+    let candidates = candidates(request, fabric, rule.and_then(|rule| rule.put_bytes));
     let asked = |candidate: &Candidate| {
         rule.is_none_or(|rule| {
             rule.algorithm == candidate.algorithm
@@ -130,7 +148,7 @@ pub fn select(
     };
     let best = (candidates.iter().enumerate())
         .filter(|(_, candidate)| asked(candidate) && candidate.why_not.is_none())
-        .min_by_key(|(index, candidate)| (candidate.predicted(), *index));
+        .min_by_key(|(index, candidate)| (candidate.rank(), *index));
     if let Some((winner, _)) = best {
         return Ok(Selection {
             request: *request,
@@ -170,13 +188,13 @@ pub fn select(
 }
 
 /// Every plan for the operation, with what it would cost and whether it may run.
-fn candidates(request: &Request, fabric: &Fabric) -> Vec<Candidate> {
+fn candidates(request: &Request, fabric: &Fabric, put_bytes: Option<u64>) -> Vec<Candidate> {
     let mut candidates = Vec::new();
     for algorithm in Algorithm::ALL {
         for windowed in [false, true] {
             let supported = algorithm.supports(request.op, fabric.ranks(), windowed);
             if supported.is_ok() {
-                candidates.push(candidate(algorithm, windowed, request, fabric));
+                candidates.push(candidate(algorithm, windowed, request, fabric, put_bytes));
             }
         }
     }
@@ -188,6 +206,7 @@ fn candidate(
     windowed: bool,
     request: &Request,
     fabric: &Fabric,
+    put_bytes: Option<u64>,
 ) -> Candidate {
     let mut candidate = Candidate {
         algorithm,
@@ -195,14 +214,21 @@ fn candidate(
         pieces: 1,
         put_bytes: request.slot_bytes,
         cost: Cost::default(),
+        measured: None,
+        behind: false,
         why_not: None,
     };
-    let cut = cut(algorithm, windowed, request, fabric);
+    let known = take_measured(&mut candidate, request, fabric);
+    let message = Message::new(algorithm, windowed, request, fabric);
+    let cut = message.and_then(|message| match put_bytes.or(known) {
+        Some(put_bytes) => message.cut(put_bytes.min(request.slot_bytes)),
+        None => message.cheapest_cut(request.slot_bytes),
+    });
     match cut {
-        Ok((pieces, put_bytes, cost)) => {
-            candidate.pieces = pieces;
-            candidate.put_bytes = put_bytes;
-            candidate.cost = cost;
+        Ok(cut) => {
+            candidate.pieces = cut.pieces;
+            candidate.put_bytes = cut.put_bytes;
+            candidate.cost = cut.cost;
         }
         Err(why) => candidate.why_not = Some(why),
     }
@@ -217,51 +243,21 @@ fn candidate(
     candidate
 }
 
-/// The cheapest cut of the message into puts no larger than a slot: pieces, bytes of a put, cost.
-///
-/// Tries the fewest pieces and then twice as many, as long as puts don't get smaller than a page.
-fn cut(
-    algorithm: Algorithm,
-    windowed: bool,
-    request: &Request,
-    fabric: &Fabric,
-) -> Result<(u64, u64, Cost), String> {
-    const SMALL_PUT: u64 = 4096;
-    let layout = Layout::of(algorithm, request.op, fabric.ranks());
-    let element_bytes = request.element_bytes.max(1);
-    let count = request.bytes.div_ceil(u64::from(element_bytes));
-    let whole =
-        Geometry::new(count, layout.blocks, Shares::Equal, 1).map_err(|error| error.to_string())?;
-    let mut put_bytes = request.slot_bytes;
-    let mut best: Option<(u64, u64, Cost)> = None;
-    loop {
-        let pieces = match whole.pieces_for(layout.put_blocks, element_bytes, put_bytes) {
-            Ok(pieces) => pieces,
-            Err(error) if best.is_none() => return Err(error.to_string()),
-            Err(_) => break,
-        };
-        let cost = predict(
-            algorithm,
-            request.op,
-            windowed,
-            request.bytes,
-            pieces,
-            fabric,
-        )
-        .map_err(|error| error.to_string())?;
-        if best.is_none_or(|(_, _, least)| cost.total() < least.total()) {
-            best = Some((pieces, put_bytes, cost));
-        }
-        // Halve what the puts of this cut really hold.
-        let largest = whole.room(layout.put_blocks).div_ceil(pieces);
-        let half = largest
-            .saturating_mul(u64::from(element_bytes))
-            .min(put_bytes)
-            / 2;
-        if half < SMALL_PUT {
-            break;
-        }
-        put_bytes = half;
+/// Takes over what was measured of this plan; gives the puts that it was measured with.
+fn take_measured(candidate: &mut Candidate, request: &Request, fabric: &Fabric) -> Option<u64> {
+    let measured = fabric.measurements()?;
+    let (op, windowed) = (request.op.kind(), candidate.windowed);
+    if !measured.covers(op, windowed) {
+        return None;
     }
-    best.ok_or_else(|| "it can't be cut into puts".into())
+    let name = PlanName {
+        op,
+        windowed,
+        algorithm: candidate.algorithm.name().to_owned(),
+    };
+    let largest = measured.largest(op, windowed);
+    let point = measured.at(&name, request.bytes, largest);
+    candidate.behind = point.is_none();
+    candidate.measured = point.map(|point| point.time);
+    point.map(|point| point.put_bytes)
 }

@@ -16,6 +16,8 @@ pub struct Override {
     pub algorithm: Algorithm,
     /// Whether over windows; whichever is faster if absent.
     pub windowed: Option<bool>,
+    /// Bytes of the largest put; as the cost decides if absent. A slot is the most that fits.
+    pub put_bytes: Option<u64>,
 }
 
 /// The rules for one communicator, first match first.
