@@ -47,8 +47,13 @@ enum Task {
     },
     /// Write include/unisono_plugin_layout.h anew from hal/abi.
     Abi,
-    /// Compare a renamed copy of the host plugin, built outside the workspace, with the original.
-    OutOfTree,
+    /// Compare a renamed copy of the host plugin, built outside the workspace, with the original:
+    /// fails if any size is surely more than 5 % slower.
+    OutOfTree {
+        /// Do not write the table to vendor-docs/results.
+        #[arg(long)]
+        dry: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -60,7 +65,7 @@ fn main() -> ExitCode {
         ),
         Task::Soak { suite, dry } => soak::soak(suite.as_deref(), dry),
         Task::Abi => abi::write(),
-        Task::OutOfTree => out_of_tree::compare(),
+        Task::OutOfTree { dry } => out_of_tree::compare(dry),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

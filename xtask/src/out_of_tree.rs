@@ -7,37 +7,79 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::machine::{commit, machine, today};
 use crate::root;
-use crate::run::{cargo, run};
+use crate::run::{cargo, run, watch};
 
 const NAME: &str = "hostcopy";
 
-pub fn compare() -> Result<()> {
+/// The copy may take so many times as long, at any size.
+const LIMIT: &str = "1.05";
+
+pub fn compare(dry: bool) -> Result<()> {
     run(&mut cargo(&[
         "build",
         "--release",
-        "--workspace",
         "--quiet",
+        "--package",
+        "unisono-cli",
+        "--package",
+        "unisono-plugin-host-so",
     ]))?;
     let folder = root().join("target/out-of-tree");
     let library = build(&folder)?;
     println!("built {}", library.display());
     let cli = root().join("target/release/unisono");
-    run(Command::new(&cli)
+    let mut bench = Command::new(&cli);
+    bench
+        .args(["bench", "all_reduce,broadcast", "--ranks", "2"])
+        .args(["-b", "8", "-e", "64M", "-f", "128"])
         .args([
-            "bench",
-            "all_reduce",
-            "--ranks",
-            "2",
-            "-b",
-            "8",
-            "-e",
-            "64M",
-            "-f",
-            "128",
+            "--plugin",
+            "host",
+            "--against-plugin",
+            NAME,
+            "--ratio-limit",
+            LIMIT,
         ])
-        .args(["--against-plugin", NAME, "--plugin-path"])
-        .arg(library.parent().context("the library lies in a folder")?))
+        .arg("--plugin-path")
+        .arg(library.parent().context("the library lies in a folder")?);
+    let watched = watch(&mut bench)?;
+    let measured = watched
+        .lines
+        .iter()
+        .any(|line| line.contains("geometric mean"));
+    if measured && !dry {
+        write_page(&watched.lines, watched.success)?;
+    }
+    if !watched.success {
+        bail!("the copy is slower than the original beyond {LIMIT}, or wrong: see above");
+    }
+    Ok(())
+}
+
+/// What the benchmark said, with where and when.
+fn write_page(lines: &[String], passed: bool) -> Result<()> {
+    // Paths are of this machine alone.
+    let shown = lines.iter().filter(|line| !line.starts_with("#  Plugin "));
+    let table: Vec<&str> = shown.map(String::as_str).collect();
+    let text = format!(
+        "# The host plugin against its copy from outside the workspace\n\n{} on {}.\n\n\
+         - commit: {}\n- machine: {}\n- command: `cargo xtask out-of-tree`\n\n\
+         `{NAME}` is the host plugin's source under another name, built in a folder of its own against\n\
+         `include/` and the SDK alone. Both are measured in the same processes, round against round, who\n\
+         goes first alternating; six times all memory is taken anew, the other one first every second\n\
+         time. A ratio is the median of the rounds' ratios, with its 95 % interval (bootstrap over\n\
+         sessions and rounds). The command fails where an interval lies wholly above {LIMIT}.\n\n\
+         ```text\n{}\n```\n",
+        if passed { "Passed" } else { "FAILED" },
+        today(),
+        commit(),
+        machine(),
+        table.join("\n"),
+    );
+    let page = root().join("vendor-docs/results/out-of-tree.md");
+    fs::write(&page, text).with_context(|| format!("writing {}", page.display()))
 }
 
 /// Copies the plugin's sources, renames it, and builds it as a vendor would.

@@ -1,8 +1,10 @@
 //! `unisono bench`: measures collectives as nccl-tests do, with checked results.
 
+mod compare;
 mod measure;
 mod memory;
 mod op;
+mod paired;
 mod pattern;
 mod report;
 mod side;
@@ -16,10 +18,10 @@ use unisono::{DataType, ReduceOp};
 
 use crate::join::{JoinArgs, RankArgs};
 use crate::units;
-use measure::{Figures, measure};
+use measure::measure;
 use op::{BenchOp, Shape};
 use report::{Report, Row};
-use side::Side;
+use side::{Buffers, Side};
 
 /// Measure collectives, with nccl-tests' flags and columns
 ///
@@ -58,7 +60,7 @@ pub struct Args {
     /// Calls before the clock starts.
     #[arg(short = 'w', long, value_name = "N", default_value_t = 5)]
     warmup_iters: u32,
-    /// Rounds: a row shows their median.
+    /// Rounds: a row shows their median. With --against-plugin the fewest of a session.
     #[arg(long, value_name = "N", default_value_t = 5,
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,
@@ -91,10 +93,19 @@ pub struct Args {
     /// One JSON object a line instead of the table (times out of place; min and p99 over rounds).
     #[arg(long)]
     json: bool,
-    /// Measure this plugin against the first one, in turns in the same processes, and show the
-    /// ratio of the medians.
-    #[arg(long, value_name = "NAME")]
+    /// Measure this plugin against the first one, out of place, in turns in the same processes:
+    /// rounds in the order A B, B A, A B, …, as many as the budget allows; the median of their
+    /// ratios and its 95 % interval.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["json", "topo"])]
     against_plugin: Option<String>,
+    /// With --against-plugin: how often to join anew, with fresh memory, the other plugin first
+    /// every second time.
+    #[arg(long, value_name = "N", default_value_t = 6, requires = "against_plugin",
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    sessions: u32,
+    /// With --against-plugin: fail if the interval of any ratio lies wholly above this.
+    #[arg(long, value_name = "RATIO", requires = "against_plugin")]
+    ratio_limit: Option<f64>,
     #[command(flatten)]
     ranks: RankArgs,
     #[command(flatten)]
@@ -109,26 +120,21 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if let Some(code) = args.ranks.launch(None)? {
         return Ok(code);
     }
-    let sides = Side::join(args)?;
-    let ranks = sides[0].communicator.size();
-    if args.root >= ranks {
-        bail!("-r {}: the ranks are 0 to {}", args.root, ranks - 1);
+    if let Some(other) = &args.against_plugin {
+        return compare::run(args, other);
     }
-    let plan = plan(args, ranks)?;
-    let mut report = Report::new(args, &sides, plan.len())?;
-    for group in
-        plan.chunk_by(|a, b| a.op == b.op && a.dtype == b.dtype && a.reduction == b.reduction)
-    {
-        let buffers = buffers(args, &sides, group)?;
+    let side = Side::join(args)?;
+    let plan = plan(args, &side)?;
+    let mut report = Report::new(args, &side, plan.len())?;
+    for group in groups(&plan) {
+        let buffers = buffers(args, &side, group)?;
         report.begin(&group[0])?;
         for shape in group {
-            report.row(&row(args, &sides, &buffers, shape)?)?;
+            report.row(&row(args, &side, &buffers, shape)?)?;
         }
     }
     let wrong = report.finish()?;
-    for side in sides {
-        side.finalize()?;
-    }
+    side.finalize()?;
     Ok(if wrong == 0 {
         ExitCode::SUCCESS
     } else {
@@ -136,8 +142,17 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     })
 }
 
+/// The shapes that use the same buffers and stand in one table.
+fn groups(plan: &[Shape]) -> impl Iterator<Item = &[Shape]> {
+    plan.chunk_by(|a, b| a.op == b.op && a.dtype == b.dtype && a.reduction == b.reduction)
+}
+
 /// Everything that is measured, in order.
-fn plan(args: &Args, ranks: u32) -> Result<Vec<Shape>> {
+fn plan(args: &Args, side: &Side) -> Result<Vec<Shape>> {
+    let ranks = side.communicator.size();
+    if args.root >= ranks {
+        bail!("-r {}: the ranks are 0 to {}", args.root, ranks - 1);
+    }
     let step = match (args.stepfactor, args.stepbytes) {
         (_, Some(bytes)) => sizes::Step::Add(bytes),
         (factor, None) => sizes::Step::Times(factor.unwrap_or(4)),
@@ -173,41 +188,30 @@ fn plan(args: &Args, ranks: u32) -> Result<Vec<Shape>> {
     Ok(plan)
 }
 
-/// Buffers for the largest shape of a group, one pair a side.
-fn buffers(args: &Args, sides: &[Side], group: &[Shape]) -> Result<Vec<side::Buffers>> {
+/// Buffers for the largest shape of a group.
+fn buffers(args: &Args, side: &Side, group: &[Shape]) -> Result<Buffers> {
     let most = |bytes: fn(&Shape) -> u64| group.iter().map(bytes).max().unwrap_or(0);
     let (send, recv) = (most(Shape::send_bytes), most(Shape::recv_bytes));
-    (sides.iter())
-        .map(|side| side::Buffers::new(&side.communicator, send, recv, args.windows))
-        .collect::<Result<_>>()
+    Buffers::new(&side.communicator, send, recv, args.windows)
         .with_context(|| format!("buffers of {send} and {recv} bytes"))
 }
 
-fn row(args: &Args, sides: &[Side], buffers: &[side::Buffers], shape: &Shape) -> Result<Row> {
+fn row(args: &Args, side: &Side, buffers: &Buffers, shape: &Shape) -> Result<Row> {
     let mut wrong = [None; 2];
+    let mut times = [None; 2];
+    let places = shape.op.places(args.json);
     if args.check == 1 && shape.op.moves() {
-        for (side, buffers) in sides.iter().zip(buffers) {
-            for (place, wrong) in wrong
-                .iter_mut()
-                .enumerate()
-                .take(shape.op.places(args.json))
-            {
-                *wrong = Some(wrong.unwrap_or(0) + side.check(buffers, shape, place == 1)?);
-            }
+        for (place, wrong) in wrong.iter_mut().enumerate().take(places) {
+            *wrong = Some(side.check(buffers, shape, place == 1)?);
         }
     }
-    let mut times: [Vec<Figures>; 2] = Default::default();
-    for (place, times) in times
-        .iter_mut()
-        .enumerate()
-        .take(shape.op.places(args.json))
-    {
-        *times = measure(args, sides, buffers, shape, place == 1)?;
+    for (place, times) in times.iter_mut().enumerate().take(places) {
+        *times = Some(measure(args, side, buffers, shape, place == 1)?);
     }
     Ok(Row {
         shape: *shape,
         times,
         wrong,
-        algorithm: sides[0].algorithm(shape, &buffers[0])?,
+        algorithm: side.algorithm(shape, buffers)?,
     })
 }

@@ -14,8 +14,8 @@ use super::side::Side;
 /// What was measured of one shape.
 pub struct Row {
     pub shape: Shape,
-    /// Out of place and in place, each by side; empty where there is no such form.
-    pub times: [Vec<Figures>; 2],
+    /// Out of place and in place, where there is such a form.
+    pub times: [Option<Figures>; 2],
     /// Wrong elements, out of place and in place; `None` if not checked.
     pub wrong: [Option<u64>; 2],
     pub algorithm: String,
@@ -27,14 +27,10 @@ pub struct Report {
     json: bool,
     rank_count: u32,
     transport: String,
-    /// The names of the sides.
-    sides: Vec<String>,
     bar: ProgressBar,
     wrong: u64,
     checked: bool,
     bus: Vec<f64>,
-    /// The other side's medians over the first one's.
-    ratios: Vec<f64>,
 }
 
 /// One line of `--json`: these keys and no others, which other libraries' benches print too.
@@ -58,8 +54,9 @@ struct Line<'a> {
 }
 
 impl Report {
-    pub fn new(args: &Args, sides: &[Side], rows: usize) -> Result<Self> {
-        let communicator = &sides[0].communicator;
+    /// Of what this side does, in so many rows.
+    pub fn new(args: &Args, side: &Side, rows: usize) -> Result<Self> {
+        let communicator = &side.communicator;
         let prints = communicator.rank() == 0;
         let bar = if prints && std::io::stderr().is_terminal() {
             let bar = ProgressBar::new(rows as u64);
@@ -74,67 +71,20 @@ impl Report {
             prints,
             json: args.json,
             rank_count: communicator.size(),
-            transport: sides[0].transport(),
-            sides: sides.iter().map(|side| side.plugin.clone()).collect(),
+            transport: side.transport(),
             bar,
             wrong: 0,
             checked: args.check == 1,
             bus: Vec::new(),
-            ratios: Vec::new(),
         };
         // Lines of JSON stand alone.
         if args.topo && !args.json {
             report.print(&unisono::graph::draw::table(communicator.graph()))?;
         }
         if !args.json {
-            report.head(args, sides)?;
+            report.print(&head(args, &[side]))?;
         }
         Ok(report)
-    }
-
-    fn head(&self, args: &Args, sides: &[Side]) -> Result<()> {
-        let step = match (args.stepbytes, args.stepfactor) {
-            (Some(bytes), _) => format!("{bytes} (bytes)"),
-            (None, factor) => format!("{} (factor)", factor.unwrap_or(4)),
-        };
-        let mut text = format!(
-            "# unisono {} ranks {} minBytes {} maxBytes {} step: {step} warmup iters: {} iters: {} \
-             rounds: {} validation: {}\n#\n# Using devices\n",
-            env!("CARGO_PKG_VERSION"),
-            self.rank_count,
-            args.minbytes,
-            args.maxbytes,
-            args.warmup_iters,
-            args.iters,
-            args.rounds,
-            args.check,
-        );
-        let graph = sides[0].communicator.graph();
-        for rank in 0..self.rank_count {
-            let Some(vertex) = graph.rank(rank).map(|id| graph.vertex(id)) else {
-                continue;
-            };
-            let node = vertex.node.and_then(|id| graph.node(id));
-            let host = node.map_or("?", |node| node.name.as_str());
-            let plugin = vertex.device().map_or("?", |device| device.plugin.as_str());
-            text.push_str(&format!(
-                "#  Rank {rank:2} on {host}: {} (plugin {plugin})\n",
-                vertex.name
-            ));
-        }
-        for side in sides {
-            let plugin = side.device_plugin();
-            let path = plugin
-                .path()
-                .map_or("linked in".to_owned(), |p| p.display().to_string());
-            text.push_str(&format!(
-                "#  Plugin {} {}: {path}\n",
-                plugin.name(),
-                plugin.facts().version
-            ));
-        }
-        text.push_str(&format!("#  Links: {}\n", self.transport));
-        self.print(&text)
     }
 
     /// Begins the rows of one operation, type and reduction.
@@ -144,15 +94,10 @@ impl Report {
         if self.json {
             return Ok(());
         }
-        let ratio = if self.sides.len() > 1 {
-            "    ratio"
-        } else {
-            ""
-        };
         let times = "    time   algbw   busbw  #wrong";
         let units = "    (us)  (GB/s)  (GB/s)        ";
         self.print(&format!(
-            "#\n# {name}\n#{:>43}{:^32}{:^32}\n#{:>12}{:>14}{:>7}{:>7}{:>6}{times}{times}{ratio}  algorithm\n\
+            "#\n# {name}\n#{:>43}{:^32}{:^32}\n#{:>12}{:>14}{:>7}{:>7}{:>6}{times}{times}  algorithm\n\
              #{:>12}{:>14}{:>20}{units}{units}\n",
             "", "out-of-place", "in-place", "size", "count", "type", "redop", "root", "(B)", "(elements)", "",
         ))
@@ -160,18 +105,10 @@ impl Report {
 
     pub fn row(&mut self, row: &Row) -> Result<()> {
         self.wrong += row.wrong.iter().flatten().sum::<u64>();
-        for times in &row.times {
-            self.bus.extend(
-                times
-                    .first()
-                    .map(|figures| row.shape.bandwidth(figures.median).1),
-            );
-        }
-        if let [ours, theirs, ..] = row.times[0][..] {
-            self.ratios.push(theirs.median / ours.median);
-        }
+        let bus = |figures: &Figures| row.shape.bandwidth(figures.median).1;
+        self.bus.extend(row.times.iter().flatten().map(bus));
         let text = if self.json {
-            self.lines(row)?
+            self.line(row)?
         } else {
             self.table_row(row)
         };
@@ -180,55 +117,37 @@ impl Report {
         Ok(())
     }
 
-    fn lines(&self, row: &Row) -> Result<String> {
-        let mut text = String::new();
-        for (side, figures) in row.times[0].iter().enumerate() {
-            let (algbw, busbw) = row.shape.bandwidth(figures.median);
-            let peer = match side {
-                0 => "unisono".to_owned(),
-                _ => format!("unisono/{}", self.sides[side]),
-            };
-            let line = Line {
-                peer: &peer,
-                op: row.shape.op.name(),
-                ranks: self.rank_count,
-                bytes: row.shape.bytes(),
-                dtype: row.shape.dtype.name(),
-                usec_median: rounded(figures.median, 3),
-                usec_min: rounded(figures.min, 3),
-                usec_p99: rounded(figures.p99, 3),
-                algbw: rounded(algbw, 6),
-                busbw: rounded(busbw, 6),
-                transport: &self.transport,
-                algorithm: &row.algorithm,
-                wrong: row.wrong.iter().flatten().sum(),
-            };
-            text.push_str(&serde_json::to_string(&line)?);
-            text.push('\n');
-        }
-        Ok(text)
+    fn line(&self, row: &Row) -> Result<String> {
+        let Some(figures) = row.times[0] else {
+            return Ok(String::new());
+        };
+        let (algbw, busbw) = row.shape.bandwidth(figures.median);
+        let line = Line {
+            peer: "unisono",
+            op: row.shape.op.name(),
+            ranks: self.rank_count,
+            bytes: row.shape.bytes(),
+            dtype: row.shape.dtype.name(),
+            usec_median: rounded(figures.median, 3),
+            usec_min: rounded(figures.min, 3),
+            usec_p99: rounded(figures.p99, 3),
+            algbw: rounded(algbw, 6),
+            busbw: rounded(busbw, 6),
+            transport: &self.transport,
+            algorithm: &row.algorithm,
+            wrong: row.wrong.iter().flatten().sum(),
+        };
+        Ok(serde_json::to_string(&line)?
+            + "
+")
     }
 
     fn table_row(&self, row: &Row) -> String {
         let shape = &row.shape;
-        let redop = if shape.op.reduces() {
-            shape.reduction.name()
-        } else {
-            "none"
-        };
-        let root = match shape.op {
-            super::op::BenchOp::Broadcast => shape.root.to_string(),
-            _ => "-1".to_owned(),
-        };
-        let mut text = format!(
-            " {:>12}{:>14}{:>7}{redop:>7}{root:>6}",
-            shape.bytes(),
-            shape.count,
-            shape.dtype.name(),
-        );
+        let mut text = columns(shape);
         for (times, wrong) in row.times.iter().zip(row.wrong) {
             let wrong = wrong.map_or("N/A".to_owned(), |wrong| wrong.to_string());
-            match times.first() {
+            match times {
                 None => text.push_str(&format!("{:>8}{:>8}{:>8}{:>8}", "-", "-", "-", "-")),
                 Some(figures) => {
                     let (algorithm, bus) = shape.bandwidth(figures.median);
@@ -236,9 +155,6 @@ impl Report {
                     text.push_str(&format!("{time:>8}{algorithm:>8.2}{bus:>8.2}{wrong:>8}"));
                 }
             }
-        }
-        if let [ours, theirs, ..] = row.times[0][..] {
-            text.push_str(&format!("{:>9.3}", theirs.median / ours.median));
         }
         text.push_str(&format!("  {}\n", row.algorithm));
         text
@@ -254,16 +170,9 @@ impl Report {
                 (true, wrong) => format!("{wrong} FAILED"),
             };
             let average = self.bus.iter().sum::<f64>() / self.bus.len().max(1) as f64;
-            let mut text = format!(
+            let text = format!(
                 "#\n# Out of bounds values : {verdict}\n# Avg bus bandwidth    : {average:.3}\n"
             );
-            if let [ours, theirs, ..] = &self.sides[..] {
-                let logs = self.ratios.iter().map(|ratio| ratio.ln()).sum::<f64>();
-                let mean = (logs / self.ratios.len().max(1) as f64).exp();
-                text.push_str(&format!(
-                    "# {theirs}'s time over {ours}'s, out of place, geometric mean: {mean:.3}\n"
-                ));
-            }
             self.print(&(text + "#\n"))?;
         }
         Ok(self.wrong)
@@ -281,6 +190,72 @@ impl Report {
     }
 }
 
+/// The first lines: what runs on what.
+pub fn head(args: &Args, sides: &[&Side]) -> String {
+    let step = match (args.stepbytes, args.stepfactor) {
+        (Some(bytes), _) => format!("{bytes} (bytes)"),
+        (None, factor) => format!("{} (factor)", factor.unwrap_or(4)),
+    };
+    let communicator = &sides[0].communicator;
+    let mut text = format!(
+        "# unisono {} ranks {} minBytes {} maxBytes {} step: {step} warmup iters: {} iters: {} \
+         rounds: {} validation: {}\n#\n# Using devices\n",
+        env!("CARGO_PKG_VERSION"),
+        communicator.size(),
+        args.minbytes,
+        args.maxbytes,
+        args.warmup_iters,
+        args.iters,
+        args.rounds,
+        args.check,
+    );
+    let graph = communicator.graph();
+    for rank in 0..communicator.size() {
+        let Some(vertex) = graph.rank(rank).map(|id| graph.vertex(id)) else {
+            continue;
+        };
+        let node = vertex.node.and_then(|id| graph.node(id));
+        let host = node.map_or("?", |node| node.name.as_str());
+        let plugin = vertex.device().map_or("?", |device| device.plugin.as_str());
+        text.push_str(&format!(
+            "#  Rank {rank:2} on {host}: {} (plugin {plugin})\n",
+            vertex.name
+        ));
+    }
+    for side in sides {
+        let plugin = side.device_plugin();
+        let path = plugin
+            .path()
+            .map_or("linked in".to_owned(), |p| p.display().to_string());
+        text.push_str(&format!(
+            "#  Plugin {} {}: {path}\n",
+            plugin.name(),
+            plugin.facts().version
+        ));
+    }
+    text.push_str(&format!("#  Links: {}\n", sides[0].transport()));
+    text
+}
+
+/// The first columns of a row: what nccl-tests show of a shape.
+pub fn columns(shape: &Shape) -> String {
+    let redop = if shape.op.reduces() {
+        shape.reduction.name()
+    } else {
+        "none"
+    };
+    let root = match shape.op {
+        super::op::BenchOp::Broadcast => shape.root.to_string(),
+        _ => "-1".to_owned(),
+    };
+    format!(
+        " {:>12}{:>14}{:>7}{redop:>7}{root:>6}",
+        shape.bytes(),
+        shape.count,
+        shape.dtype.name(),
+    )
+}
+
 /// To so many decimals: more say nothing.
 fn rounded(value: f64, decimals: i32) -> f64 {
     let unit = 10_f64.powi(decimals);
@@ -288,7 +263,7 @@ fn rounded(value: f64, decimals: i32) -> f64 {
 }
 
 /// A time in microseconds in at most seven characters.
-fn short(usec: f64) -> String {
+pub fn short(usec: f64) -> String {
     match usec {
         t if t < 100.0 => format!("{t:.2}"),
         t if t < 10_000.0 => format!("{t:.1}"),

@@ -39,22 +39,33 @@ impl Buffers {
 }
 
 impl Side {
-    /// Joins as the arguments say: one side, or two that differ in their first plugin.
-    pub fn join(args: &Args) -> Result<Vec<Self>> {
-        let options = args.join.options(false)?;
-        let Some(other) = &args.against_plugin else {
-            return Ok(vec![Self::new(options)?]);
-        };
+    /// Joins as the arguments say.
+    pub fn join(args: &Args) -> Result<Self> {
+        Self::new(args.join.options(false)?)
+    }
+
+    /// Joins twice, as the arguments say and with `other` for the first plugin. What is made first
+    /// may get the better memory, so who is first alternates with `session`.
+    pub fn join_pair(args: &Args, other: &str, session: u32) -> Result<[Self; 2]> {
+        let mut options = args.join.options(false)?;
         let mut against = options.clone();
         let Some(first) = against.plugins.first_mut() else {
             bail!("--against-plugin needs a plugin to compare with");
         };
-        if first.name == *other {
+        if first.name == other {
             bail!("--against-plugin {other}: that is the first plugin already");
         }
         *first = PluginRequest::named(other);
-        against.job.push_str(", the other plugin");
-        Ok(vec![Self::new(options)?, Self::new(against)?])
+        options.job.push_str(&format!(", session {session}"));
+        against
+            .job
+            .push_str(&format!(", session {session} of the other plugin"));
+        if session.is_multiple_of(2) {
+            Ok([Self::new(options)?, Self::new(against)?])
+        } else {
+            let against = Self::new(against)?;
+            Ok([Self::new(options)?, against])
+        }
     }
 
     fn new(options: InitOptions) -> Result<Self> {
