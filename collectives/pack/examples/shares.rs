@@ -10,11 +10,52 @@ fn main() {
         let packing = unisono_pack::all_gather(&network).unwrap();
         let took = start.elapsed();
         unisono_pack::check::packing(&network, &packing).unwrap();
-        println!("{name}: ag {:.4} trees {} depth {} weights {:?} {took:?}", packing.bytes_per_second()/1e9, packing.trees.len(), packing.depth(), packing.trees.iter().map(|t| t.weight).max());
+        println!(
+            "{name}: ag {:.4} trees {} depth {} weights {:?} {took:?}",
+            packing.bytes_per_second() / 1e9,
+            packing.trees.len(),
+            packing.depth(),
+            packing.trees.iter().map(|t| t.weight).max()
+        );
         let start = Instant::now();
         let packing = unisono_pack::broadcast(&network, 0).unwrap();
         let took = start.elapsed();
         unisono_pack::check::packing(&network, &packing).unwrap();
-        println!("{name}: bc {:.4} trees {} depth {} weights {:?} {took:?}", packing.bytes_per_second()/1e9, packing.trees.len(), packing.depth(), packing.trees.iter().map(|t| t.weight).max());
+        println!(
+            "{name}: bc {:.4} trees {} depth {} weights {:?} {took:?}",
+            packing.bytes_per_second() / 1e9,
+            packing.trees.len(),
+            packing.depth(),
+            packing.trees.iter().map(|t| t.weight).max()
+        );
+        let start = Instant::now();
+        let packing = unisono_pack::all_reduce(&network).unwrap();
+        let took = start.elapsed();
+        unisono_pack::check::pairs(&network, &packing).unwrap();
+        println!(
+            "{name}: ar {:.4} trees {} depth {} weights {:?} {took:?}",
+            packing.bytes_per_second() / 1e9,
+            packing.pairs.len(),
+            packing
+                .pairs
+                .iter()
+                .map(|p| p.distribute.depth().unwrap())
+                .max()
+                .unwrap(),
+            packing.pairs.iter().map(|t| t.reduce.weight).max()
+        );
+        let start = Instant::now();
+        let routing = unisono_pack::all_to_all(&network).unwrap();
+        let took = start.elapsed();
+        unisono_pack::check::routing(&network, &routing).unwrap();
+        println!(
+            "{name}: a2a {:.4} bound {:.4} share {:.4} routes {} a pair {:.2} weight {:?} {took:?}",
+            routing.bytes_per_second() / 1e9,
+            routing.bound / 1e9,
+            routing.bytes_per_second() / routing.bound,
+            routing.routes.len(),
+            routing.routes.len() as f64 / (network.ranks() * (network.ranks() - 1)) as f64,
+            routing.weight
+        );
     }
 }

@@ -2,6 +2,7 @@
 
 use unisono_network::{EdgeId, Network};
 
+use crate::all_to_all::Routing;
 use crate::tree::{Packing, PairPacking, Tree, Unit, Way};
 
 /// What is wrong with a packing.
@@ -33,6 +34,24 @@ pub enum Flaw {
     Mismatch {
         /// The pair's place.
         pair: usize,
+    },
+    /// A route's edges do not lead along its ranks.
+    #[error("the edges of route {route} do not lead along its ranks")]
+    BrokenRoute {
+        /// The route's place.
+        route: usize,
+    },
+    /// A pair whose routes do not add up.
+    #[error(
+        "the routes from rank {from} to rank {to} have weight {weight}, not all of their share"
+    )]
+    Share {
+        /// The source.
+        from: u32,
+        /// The destination.
+        to: u32,
+        /// What its routes add up to.
+        weight: u64,
     },
     /// More than a link can carry.
     #[error("edge {edge} carries {load:.0} B/s and has room for {capacity}")]
@@ -76,6 +95,58 @@ pub fn pairs(network: &Network, packing: &PairPacking) -> Result<(), Flaw> {
     fits(network, packing.unit, &loads)
 }
 
+/// Checks that every ordered pair of ranks has routes of the right weight that lead from one to the
+/// other, and that no edge or group of edges carries more than it can, in exact arithmetic.
+///
+/// # Errors
+/// The first flaw.
+pub fn routing(network: &Network, routing: &Routing) -> Result<(), Flaw> {
+    let ranks = network.ranks() as usize;
+    let mut loads = vec![0; network.edges().len()];
+    let mut weights = vec![0u64; ranks * ranks];
+    for (place, route) in routing.routes.iter().enumerate() {
+        let stops = follow(network, &route.edges);
+        let Some((from, to)) = stops.filter(|stops| *stops == route.ranks).and_then(ends) else {
+            return Err(Flaw::BrokenRoute { route: place });
+        };
+        weights[from as usize * ranks + to as usize] += route.weight;
+        for &edge in &route.edges {
+            loads[edge as usize] += u128::from(route.weight);
+        }
+    }
+    for (pair, &weight) in weights.iter().enumerate() {
+        let (from, to) = (pair / ranks, pair % ranks);
+        if from != to && weight != routing.weight {
+            return Err(Flaw::Share {
+                from: from as u32,
+                to: to as u32,
+                weight,
+            });
+        }
+    }
+    fits(network, routing.unit, &loads)
+}
+
+fn ends(stops: Vec<u32>) -> Option<(u32, u32)> {
+    Some((*stops.first()?, *stops.last()?))
+}
+
+/// The ranks along edges, if each edge begins where the one before ends.
+fn follow(network: &Network, path: &[EdgeId]) -> Option<Vec<u32>> {
+    let first = network.edges().get(*path.first()? as usize)?;
+    let mut at = first.from;
+    let mut stops = vec![network.rank_of(at)?];
+    for &id in path {
+        let edge = network.edges().get(id as usize)?;
+        if edge.from != at {
+            return None;
+        }
+        at = edge.to;
+        stops.extend(network.rank_of(at));
+    }
+    Some(stops)
+}
+
 /// Looks at one tree and adds its loads.
 fn add(
     network: &Network,
@@ -112,26 +183,16 @@ fn add(
 
 /// Whether edges lead from one rank to another, by switches alone.
 fn joins(network: &Network, path: &[EdgeId], from: u32, to: u32) -> bool {
-    let mut at = network.vertex_of(from);
-    for (place, &id) in path.iter().enumerate() {
-        let Some(edge) = network.edges().get(id as usize) else {
-            return false;
-        };
-        if edge.from != at {
-            return false;
-        }
-        at = edge.to;
-        if place + 1 < path.len() && network.rank_of(at).is_some() {
-            return false;
-        }
-    }
-    !path.is_empty() && at == network.vertex_of(to)
+    follow(network, path).is_some_and(|stops| stops == [from, to])
+        && path
+            .last()
+            .is_some_and(|&last| network.edge(last).to == network.vertex_of(to))
 }
 
 fn fits(network: &Network, unit: Unit, loads: &[u128]) -> Result<(), Flaw> {
     let fits = |edge: EdgeId, load: u128, capacity: u64| {
-        let over = load * u128::from(unit.numerator)
-            > u128::from(capacity) * u128::from(unit.denominator);
+        let over =
+            load * u128::from(unit.numerator) > u128::from(capacity) * u128::from(unit.denominator);
         if over {
             let load = load as f64 * unit.rate(1);
             return Err(Flaw::Overload {

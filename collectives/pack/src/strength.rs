@@ -30,11 +30,7 @@ pub(crate) fn strength(
             let (numerator, denominator) = best;
             let mut flow = Residual::new(n + 1);
             for (edge, &capacity) in network.edges().iter().zip(capacity) {
-                flow.add(
-                    edge.from as usize,
-                    edge.to as usize,
-                    capacity * denominator,
-                );
+                flow.add(edge.from as usize, edge.to as usize, capacity * denominator);
             }
             for (root, &weight) in weights.iter().enumerate() {
                 flow.add(n, root, weight * numerator);

@@ -1,0 +1,35 @@
+//! Pairs of trees for all_reduce.
+//!
+//! A share is reduced along an in-tree and distributed along an out-tree; both use the links at the
+//! same time. Two ways lead there:
+//!
+//! 1. Trees of all_gather and of reduce_scatter, at such speeds that both fit. Each root holds an
+//!    equal share, as in reduce_scatter followed by all_gather. On most machines nothing is better.
+//! 2. Where something is (a mesh that lost a link, chains of devices, unequal islands), roots with
+//!    free weights: the linear program of pairs of trees, its columns found as they are needed by
+//!    the cheapest tree for the present prices of links.
+//!
+//! The program gives an upper bound with every set of prices, so that the first is left as it is
+//! when some prices prove that nothing is better.
+
+mod free;
+mod mirror;
+
+use unisono_network::Network;
+
+use crate::error::PackError;
+use crate::gather::{all_gather, reduce_scatter};
+use crate::tree::PairPacking;
+
+/// Trees for all_reduce, in pairs.
+///
+/// # Errors
+/// As for [`all_gather`].
+pub fn all_reduce(network: &Network) -> Result<PairPacking, PackError> {
+    let equal = mirror::pairs(&reduce_scatter(network)?, &all_gather(network)?);
+    if network.ranks() == 1 {
+        return Ok(equal);
+    }
+    let better = free::pairs(network, equal.bytes_per_second());
+    Ok(better.unwrap_or(equal))
+}

@@ -1,0 +1,323 @@
+//! Pairs of trees with free weights of roots, by a linear program.
+//!
+//! On a network that is the same both ways, a pair is one undirected tree: the reduction flows up
+//! and the result down. (Any solution and its mirror image, each at half the speed, make one in
+//! which both ways of a link are used alike; and then no pair is cheaper than twice the cheapest
+//! tree.) So a column is a minimum spanning tree, its root is free, and the middle of the tree
+//! becomes it. Otherwise a column is, for some root, the cheapest out-tree and the cheapest in-tree.
+
+use unisono_network::{EdgeId, Network};
+
+use crate::arborescence::cheapest;
+use crate::capacity::own;
+use crate::closure::Closure;
+use crate::lp::{Column, Program};
+use crate::tree::{Pair, PairPacking, Tree};
+use crate::whole::{fastest, proportions};
+
+/// Results closer than this part to the bound are as good as it.
+const CLOSE: f64 = 1e-3;
+
+/// How many times the rows of the program there are columns at most.
+const COLUMNS_PER_ROW: usize = 60;
+
+/// Pairs of trees that move clearly more than `known` bytes a second; none if there are none, or
+/// none was found.
+pub(super) fn pairs(network: &Network, known: f64) -> Option<PairPacking> {
+    let rows = Rows::new(network);
+    if rows.hopeless(network, known) {
+        return None;
+    }
+    let mut program = Program::new(&rows.limits);
+    // The pair of column `first` is the first one found.
+    let first = rows.limits.len();
+    let mut found: Vec<Pair> = Vec::new();
+    for _ in 0..COLUMNS_PER_ROW * rows.limits.len() {
+        let prices = program.prices();
+        let column = match program.known(&prices) {
+            Some(column) => column,
+            None => {
+                let pair = rows.cheapest(network, &prices)?;
+                let column = rows.column(&pair);
+                let cost = 1.0 - column.gain(&prices);
+                let value = program.value();
+                // Duality: with these prices nothing moves more than this.
+                if cost > 0.0 && value / cost <= (known.max(value)) * (1.0 + CLOSE) {
+                    break;
+                }
+                if column.gain(&prices) <= CLOSE / 10.0 {
+                    break;
+                }
+                found.push(pair);
+                program.add(column)
+            }
+        };
+        if !program.enter(column) {
+            break;
+        }
+    }
+    let value = program.value();
+    if value <= known * (1.0 + 2.0 * CLOSE) {
+        return None;
+    }
+    let solution = program
+        .solution()
+        .map(|(column, amount)| (column - first, amount));
+    let (used, amounts): (Vec<usize>, Vec<f64>) = solution.unzip();
+    let loads = |weights: &[u64]| {
+        let mut loads = vec![0; network.edges().len()];
+        for (&column, &weight) in used.iter().zip(weights) {
+            for edge in edges(&found[column]) {
+                loads[edge as usize] += weight;
+            }
+        }
+        loads
+    };
+    let weights = proportions(&amounts, value, CLOSE, |weights| {
+        fastest(network, &loads(weights)).rate(weights.iter().sum())
+    });
+    let unit = fastest(network, &loads(&weights));
+    let pairs = used.iter().zip(&weights).filter(|(_, weight)| **weight > 0);
+    let pairs = pairs.map(|(&column, &weight)| {
+        let mut pair = found[column].clone();
+        pair.reduce.weight = weight;
+        pair.distribute.weight = weight;
+        pair
+    });
+    Some(PairPacking {
+        pairs: pairs.collect(),
+        unit,
+    })
+}
+
+fn edges(pair: &Pair) -> impl Iterator<Item = EdgeId> {
+    let trees = [&pair.reduce, &pair.distribute];
+    trees
+        .into_iter()
+        .flat_map(|tree| tree.paths.iter().flatten().copied())
+}
+
+/// The rows of the program: edges, or pairs of edges that are each other's way back.
+struct Rows {
+    limits: Vec<f64>,
+    row: Vec<usize>,
+    /// For each edge the one back, if all have one.
+    mates: Option<Vec<EdgeId>>,
+}
+
+impl Rows {
+    fn new(network: &Network) -> Self {
+        let own = own(network);
+        let mates = mates(network, &own);
+        let edges = own.len();
+        let mut row = vec![usize::MAX; edges];
+        let mut limits = Vec::new();
+        for edge in 0..edges {
+            if row[edge] != usize::MAX {
+                continue;
+            }
+            row[edge] = limits.len();
+            match &mates {
+                // Each way carries one tree of the pair: together twice.
+                Some(mates) => {
+                    row[mates[edge] as usize] = limits.len();
+                    limits.push(2.0 * own[edge] as f64);
+                }
+                None => limits.push(own[edge] as f64),
+            }
+        }
+        Self { limits, row, mates }
+    }
+
+    fn column(&self, pair: &Pair) -> Column {
+        let mut uses = vec![0.0; self.limits.len()];
+        for edge in edges(pair) {
+            uses[self.row[edge as usize]] += 1.0;
+        }
+        let uses = uses.into_iter().enumerate().filter(|(_, use_)| *use_ > 0.0);
+        Column {
+            value: 1.0,
+            uses: uses.collect(),
+        }
+    }
+
+    /// Whether simple prices show that nothing moves more than what is known: those that charge
+    /// for links at ranks, and those that charge for links up to some capacity.
+    fn hopeless(&self, network: &Network, known: f64) -> bool {
+        let mut widths = self.limits.clone();
+        widths.sort_by(f64::total_cmp);
+        widths.dedup();
+        let at_rank = |edge: usize| {
+            let edge = network.edges()[edge];
+            network.rank_of(edge.from).is_some() || network.rank_of(edge.to).is_some()
+        };
+        let charged = |test: &dyn Fn(usize) -> bool| {
+            let mut prices = vec![0.0; self.limits.len()];
+            for (edge, &row) in self.row.iter().enumerate() {
+                prices[row] = f64::from(u8::from(test(edge)));
+            }
+            let all: f64 = prices
+                .iter()
+                .zip(&self.limits)
+                .map(|(price, limit)| price * limit)
+                .sum();
+            let pair = self.cheapest(network, &prices);
+            let cost = pair.map_or(0.0, |pair| 1.0 - self.column(&pair).gain(&prices));
+            cost > 0.0 && all / cost <= known * (1.0 + CLOSE)
+        };
+        charged(&at_rank)
+            || widths
+                .iter()
+                .any(|&width| charged(&|edge| self.limits[self.row[edge]] <= width))
+    }
+
+    /// The cheapest pair of trees.
+    fn cheapest(&self, network: &Network, prices: &[f64]) -> Option<Pair> {
+        // A little for every hop, so that what is free is not used for nothing.
+        let average = prices.iter().sum::<f64>() / prices.len() as f64;
+        let hop = average * 1e-6 + f64::MIN_POSITIVE;
+        let prices: Vec<f64> = self.row.iter().map(|&row| prices[row] + hop).collect();
+        let closure = Closure::new(network, &prices);
+        let n = network.ranks() as usize;
+        match &self.mates {
+            Some(mates) => {
+                let parents = rooted_in_the_middle(&spanning(n, &closure)?);
+                let distribute = out_tree(&parents, &closure);
+                let mut reduce = distribute.clone();
+                for path in &mut reduce.paths {
+                    path.reverse();
+                    for edge in path {
+                        *edge = mates[*edge as usize];
+                    }
+                }
+                Some(Pair { reduce, distribute })
+            }
+            None => {
+                let total = |parents: &[usize], cost: &dyn Fn(usize, usize) -> f64| -> f64 {
+                    let edges = parents
+                        .iter()
+                        .enumerate()
+                        .filter(|(to, from)| *to != **from);
+                    edges.map(|(to, &from)| cost(from, to)).sum()
+                };
+                let there = |from: usize, to: usize| closure.distance(from, to);
+                let back = |from: usize, to: usize| closure.distance(to, from);
+                let pairs = (0..n).filter_map(|root| {
+                    let outs = cheapest(n, root, there)?;
+                    let ins = cheapest(n, root, back)?;
+                    Some((total(&outs, &there) + total(&ins, &back), outs, ins))
+                });
+                let (_, outs, ins) = pairs.min_by(|one, other| one.0.total_cmp(&other.0))?;
+                Some(Pair {
+                    reduce: in_tree(&ins, &closure),
+                    distribute: out_tree(&outs, &closure),
+                })
+            }
+        }
+    }
+}
+
+/// For each edge one of the same capacity back, if all can be matched so.
+fn mates(network: &Network, own: &[i64]) -> Option<Vec<EdgeId>> {
+    let mut mates = vec![EdgeId::MAX; own.len()];
+    for (id, edge) in (0..).zip(network.edges()) {
+        if mates[id as usize] != EdgeId::MAX {
+            continue;
+        }
+        let fits = |&&other: &&EdgeId| {
+            network.edge(other).to == edge.from
+                && mates[other as usize] == EdgeId::MAX
+                && own[other as usize] == own[id as usize]
+        };
+        let mate = *network.out_edges(edge.to).iter().find(fits)?;
+        mates[id as usize] = mate;
+        mates[mate as usize] = id;
+    }
+    Some(mates)
+}
+
+/// The cheapest spanning tree (Prim), with parents from rank 0.
+fn spanning(n: usize, closure: &Closure) -> Option<Vec<usize>> {
+    let mut parents = vec![0; n];
+    let mut distance: Vec<f64> = (0..n).map(|to| closure.distance(0, to)).collect();
+    let mut left: Vec<usize> = (1..n).collect();
+    while !left.is_empty() {
+        let nearest =
+            (0..left.len()).min_by(|&a, &b| distance[left[a]].total_cmp(&distance[left[b]]))?;
+        let vertex = left.swap_remove(nearest);
+        if distance[vertex].is_infinite() {
+            return None;
+        }
+        for &to in &left {
+            if closure.distance(vertex, to) < distance[to] {
+                distance[to] = closure.distance(vertex, to);
+                parents[to] = vertex;
+            }
+        }
+    }
+    Some(parents)
+}
+
+/// The same tree with the root in the middle of its longest path.
+fn rooted_in_the_middle(parents: &[usize]) -> Vec<usize> {
+    let n = parents.len();
+    let mut neighbours = vec![Vec::new(); n];
+    for (vertex, &parent) in parents.iter().enumerate() {
+        if parent != vertex {
+            neighbours[vertex].push(parent);
+            neighbours[parent].push(vertex);
+        }
+    }
+    let from = |root: usize| -> (Vec<usize>, usize) {
+        let mut parents = vec![usize::MAX; n];
+        parents[root] = root;
+        let mut queue = vec![root];
+        let mut head = 0;
+        while head < queue.len() {
+            let at = queue[head];
+            head += 1;
+            for &next in &neighbours[at] {
+                if parents[next] == usize::MAX {
+                    parents[next] = at;
+                    queue.push(next);
+                }
+            }
+        }
+        (parents, queue[queue.len() - 1])
+    };
+    let (_, end) = from(0);
+    let (parents, other) = from(end);
+    let mut path = vec![other];
+    while path[path.len() - 1] != end {
+        path.push(parents[path[path.len() - 1]]);
+    }
+    from(path[path.len() / 2]).0
+}
+
+fn out_tree(parents: &[usize], closure: &Closure) -> Tree {
+    tree(parents, |parent, rank| closure.path(parent, rank))
+}
+
+fn in_tree(parents: &[usize], closure: &Closure) -> Tree {
+    tree(parents, |parent, rank| closure.path(rank, parent))
+}
+
+fn tree(parents: &[usize], path: impl Fn(usize, usize) -> Vec<EdgeId>) -> Tree {
+    let root = parents
+        .iter()
+        .enumerate()
+        .find(|(rank, parent)| rank == *parent);
+    let paths = parents
+        .iter()
+        .enumerate()
+        .map(|(rank, &parent)| match rank == parent {
+            true => Vec::new(),
+            false => path(parent, rank),
+        });
+    Tree {
+        root: root.map_or(0, |(root, _)| root) as u32,
+        weight: 1,
+        paths: paths.collect(),
+        parents: parents.iter().map(|&parent| parent as u32).collect(),
+    }
+}

@@ -1,0 +1,180 @@
+//! From flows to routes of pairs, with whole weights.
+
+use unisono_network::{EdgeId, Network, VertexId};
+
+use super::flows::Flows;
+use super::{Route, Routing};
+use crate::tree::Unit;
+use crate::whole::fastest;
+
+/// Sums of weights of a pair that are tried, and the last one if none is good.
+const WEIGHTS: [u64; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 96, 240];
+
+/// Rounding may cost this part.
+const ROUNDING: f64 = 0.002;
+
+/// A route that carries less than this part of its pair's share is left out.
+const LEAST: f64 = 0.002;
+
+struct Piece {
+    from: u32,
+    to: u32,
+    edges: Vec<EdgeId>,
+    part: f64,
+}
+
+pub(super) fn routes(network: &Network, flows: &Flows) -> Routing {
+    let mut pieces = Vec::new();
+    for (source, flow) in (0..).zip(&flows.by_source) {
+        decompose(network, source, flow.clone(), &mut pieces);
+    }
+    let fluid = {
+        let mut loads = vec![0.0; network.edges().len()];
+        for piece in &pieces {
+            for &edge in &piece.edges {
+                loads[edge as usize] += piece.part;
+            }
+        }
+        rate(network, &loads)
+    };
+    let mut weights = Vec::new();
+    let mut unit = Unit {
+        numerator: 1,
+        denominator: 1,
+    };
+    let mut weight = 1;
+    for try_ in WEIGHTS {
+        weights = rounded(&pieces, try_);
+        let mut loads = vec![0; network.edges().len()];
+        for (piece, weight) in pieces.iter().zip(&weights) {
+            for &edge in &piece.edges {
+                loads[edge as usize] += weight;
+            }
+        }
+        unit = fastest(network, &loads);
+        weight = try_;
+        if unit.rate(try_) >= fluid * (1.0 - ROUNDING) {
+            break;
+        }
+    }
+    let routes = pieces
+        .into_iter()
+        .zip(weights)
+        .filter(|(_, weight)| *weight > 0);
+    Routing {
+        routes: routes
+            .map(|(piece, weight)| route(network, piece, weight))
+            .collect(),
+        weight,
+        unit,
+        bound: flows.bound,
+    }
+}
+
+/// What each pair can exchange with these loads.
+fn rate(network: &Network, loads: &[f64]) -> f64 {
+    let edges = network.edges().iter().zip(loads);
+    let edges = edges.map(|(edge, load)| edge.bytes_per_second as f64 / load);
+    let groups = network.groups().iter().map(|group| {
+        let load: f64 = group.edges.iter().map(|&edge| loads[edge as usize]).sum();
+        group.bytes_per_second as f64 / load
+    });
+    edges.chain(groups).fold(f64::INFINITY, f64::min)
+}
+
+fn route(network: &Network, piece: Piece, weight: u64) -> Route {
+    let stops = piece
+        .edges
+        .iter()
+        .filter_map(|&edge| network.rank_of(network.edge(edge).to));
+    Route {
+        ranks: std::iter::once(piece.from).chain(stops).collect(),
+        edges: piece.edges,
+        weight,
+    }
+}
+
+/// Cuts one source's flow into ways to each destination.
+fn decompose(network: &Network, source: VertexId, mut flow: Vec<f64>, pieces: &mut Vec<Piece>) {
+    for to in (0..network.ranks()).filter(|&to| to != source) {
+        let mut found: Vec<Piece> = Vec::new();
+        let mut left = 1.0;
+        while left > LEAST {
+            let Some(edges) = widest(network, source, to, &flow) else {
+                break;
+            };
+            let narrowest = edges
+                .iter()
+                .map(|&edge| flow[edge as usize])
+                .fold(left, f64::min);
+            for &edge in &edges {
+                flow[edge as usize] -= narrowest;
+            }
+            left -= narrowest;
+            found.push(Piece {
+                from: source,
+                to,
+                edges,
+                part: narrowest,
+            });
+        }
+        // What was left out goes the ways that there are.
+        let sum: f64 = found.iter().map(|piece| piece.part).sum();
+        for piece in &mut found {
+            piece.part /= sum;
+        }
+        found.sort_by(|one, other| other.part.total_cmp(&one.part));
+        pieces.extend(found);
+    }
+}
+
+/// The way on which most of the flow goes.
+fn widest(network: &Network, source: VertexId, to: VertexId, flow: &[f64]) -> Option<Vec<EdgeId>> {
+    let n = network.vertices().len();
+    let mut width = vec![0.0_f64; n];
+    let mut arrival: Vec<Option<EdgeId>> = vec![None; n];
+    let mut done = vec![false; n];
+    width[source as usize] = f64::INFINITY;
+    loop {
+        let open = (0..n).filter(|&v| !done[v] && width[v] > 1e-9);
+        let at = open.max_by(|&a, &b| width[a].total_cmp(&width[b]))?;
+        if at == to as usize {
+            break;
+        }
+        done[at] = true;
+        for &id in network.out_edges(at as VertexId) {
+            let next = network.edge(id).to as usize;
+            let through = width[at].min(flow[id as usize]);
+            if !done[next] && through > width[next] {
+                width[next] = through;
+                arrival[next] = Some(id);
+            }
+        }
+    }
+    let mut edges = Vec::new();
+    let mut at = to;
+    while at != source {
+        let edge = arrival[at as usize]?;
+        edges.push(edge);
+        at = network.edge(edge).from;
+    }
+    edges.reverse();
+    Some(edges)
+}
+
+/// Whole weights that add up to `sum` for each pair: what is cut off goes to those that lost most.
+fn rounded(pieces: &[Piece], sum: u64) -> Vec<u64> {
+    let mut weights: Vec<u64> = Vec::with_capacity(pieces.len());
+    for pair in pieces.chunk_by(|one, other| (one.from, one.to) == (other.from, other.to)) {
+        let exact: Vec<f64> = pair.iter().map(|piece| piece.part * sum as f64).collect();
+        let mut whole: Vec<u64> = exact.iter().map(|exact| exact.floor() as u64).collect();
+        let mut order: Vec<usize> = (0..pair.len()).collect();
+        order.sort_by(|&a, &b| exact[b].fract().total_cmp(&exact[a].fract()));
+        let missing = sum.saturating_sub(whole.iter().sum());
+        for &place in order.iter().cycle().take(missing as usize) {
+            whole[place] += 1;
+        }
+        weights.extend(whole);
+    }
+    weights
+}
