@@ -1,0 +1,79 @@
+//! Recording streams, and running what was recorded. One stream at a time: a graph is a chain.
+
+use std::sync::Arc;
+
+use unisono_emulator::{Capture, Graph};
+
+use crate::answer::{driver, give};
+use crate::code;
+use crate::context::machine;
+use crate::handle::Table;
+use crate::stream::{self, STREAMS};
+
+static GRAPHS: Table<Graph> = Table::new();
+static RUNNABLE: Table<Graph> = Table::new();
+
+driver! {
+    fn cuStreamBeginCapture_v2(handle: u64, mode: u32) {
+        // The default stream cannot be captured.
+        if handle == 0 || mode > 2 {
+            return Err(code::STREAM_CAPTURE_UNSUPPORTED);
+        }
+        let stream = stream::of(handle)?;
+        let mut capture = stream.capture();
+        if !matches!(*capture, Capture::Off) {
+            return Err(code::ILLEGAL_STATE);
+        }
+        *capture = Capture::Recording(Vec::new());
+        Ok(())
+    }
+
+    fn cuStreamEndCapture(handle: u64, graph: *mut u64) {
+        let stream = stream::of(handle)?;
+        let ops = match std::mem::take(&mut *stream.capture()) {
+            Capture::Recording(ops) => ops,
+            Capture::Invalid => return Err(code::STREAM_CAPTURE_INVALIDATED),
+            Capture::Off => return Err(code::ILLEGAL_STATE),
+        };
+        let made = GRAPHS.add(Arc::new(Graph { ops }))?;
+        // SAFETY: the caller's.
+        unsafe { give(graph, made) }
+    }
+
+    fn cuStreamIsCapturing(handle: u64, status: *mut u32) {
+        machine()?;
+        let found = if handle == 0 {
+            0
+        } else {
+            match *STREAMS.get(handle)?.capture() {
+                Capture::Off => 0,
+                Capture::Recording(_) => 1,
+                Capture::Invalid => 2,
+            }
+        };
+        // SAFETY: the caller's.
+        unsafe { give(status, found) }
+    }
+
+    fn cuGraphInstantiateWithFlags(runnable: *mut u64, graph: u64, flags: u64) {
+        if flags != 0 {
+            return Err(code::INVALID_VALUE);
+        }
+        let made = RUNNABLE.add(Arc::new(Graph::clone(&*GRAPHS.get(graph)?)))?;
+        // SAFETY: the caller's.
+        unsafe { give(runnable, made) }
+    }
+
+    fn cuGraphLaunch(runnable: u64, handle: u64) {
+        let (graph, stream) = (RUNNABLE.get(runnable)?, stream::of(handle)?);
+        stream.launch(&graph).map_err(code::of)
+    }
+
+    fn cuGraphDestroy(graph: u64) {
+        GRAPHS.remove(graph).map(|_| ())
+    }
+
+    fn cuGraphExecDestroy(runnable: u64) {
+        RUNNABLE.remove(runnable).map(|_| ())
+    }
+}
