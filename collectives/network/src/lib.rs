@@ -20,8 +20,10 @@ mod graph;
 mod network;
 mod rational;
 mod restrict;
+mod route;
 
 pub use builder::Builder;
 pub use error::NetworkError;
 pub use network::{Edge, EdgeId, Group, Network, Vertex, VertexId};
 pub use rational::{Rational, to_f64};
+pub use route::{PathFacts, Router};
