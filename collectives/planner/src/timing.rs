@@ -1,0 +1,112 @@
+//! When each step of a schedule runs on a network.
+
+use unisono_network::Network;
+use unisono_simulate::{
+    LaneId, Model, Outcome, ResourceId, RouteId, SimulateError, Task, TaskId, Turns, simulate,
+};
+
+use crate::schedule::{Kind, Schedule, StepId};
+
+/// What ranks can do besides sending, in bytes a second; none if it isn't known, and then it takes
+/// no time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Speeds {
+    /// Reducing, in bytes of result.
+    pub reduce: Option<u64>,
+    /// Copying within a rank.
+    pub copy: Option<u64>,
+}
+
+/// When steps run.
+#[derive(Debug, Clone)]
+pub struct Timeline {
+    /// For each step its start and its end in picoseconds.
+    pub steps: Vec<unisono_simulate::Span>,
+    /// The steps in the order in which they started.
+    pub sequence: Vec<StepId>,
+    /// For each edge the bytes that passed.
+    pub edge_bytes: Vec<u64>,
+    /// For each edge for how long it was used, in picoseconds.
+    pub edge_busy_ps: Vec<f64>,
+    /// When the last step ended, in picoseconds.
+    pub end_ps: f64,
+}
+
+/// Simulates a schedule.
+///
+/// A put waits for the latencies of all edges of its path, then its bytes flow over all of them at
+/// once, at the rate that is max-min fair among all that flows at that moment. A signal takes the
+/// latencies alone.
+///
+/// # Errors
+/// If steps wait for each other in a circle.
+pub fn simulate_schedule(
+    schedule: &Schedule,
+    network: &Network,
+    speeds: Speeds,
+) -> Result<Timeline, SimulateError> {
+    let mut model = Model::new();
+    let edges = network.edges();
+    for edge in edges {
+        model.resource(edge.bytes_per_second);
+    }
+    let groups: Vec<ResourceId> = (network.groups().iter())
+        .map(|group| model.resource(group.bytes_per_second))
+        .collect();
+    let mut routes = Vec::with_capacity(schedule.paths.len());
+    let mut delays = Vec::with_capacity(schedule.paths.len());
+    for path in &schedule.paths {
+        let mut resources = Vec::new();
+        for &edge in path {
+            resources.push(ResourceId(edge));
+            resources.extend(network.edge(edge).group.map(|group| groups[group as usize]));
+        }
+        routes.push(model.route(&resources, None));
+        delays.push(network.path_facts(path).latency_ns.saturating_mul(1000));
+    }
+    let turns = if schedule.fixed {
+        Turns::Fixed
+    } else {
+        Turns::Ready
+    };
+    let lanes: Vec<LaneId> = schedule.lanes.iter().map(|_| model.lane(turns)).collect();
+    let mut local = |speed: Option<u64>| match speed {
+        Some(_) => model.route(&[], speed),
+        None => RouteId::FREE,
+    };
+    let (copy, reduce) = (local(speeds.copy), local(speeds.reduce));
+    let mut after = Vec::new();
+    for step in &schedule.steps {
+        after.clear();
+        after.extend(schedule.after(step).iter().map(|&id| TaskId(id)));
+        let (route, delay_ps) = match step.kind {
+            Kind::Put | Kind::Signal => (routes[step.path as usize], delays[step.path as usize]),
+            Kind::Copy => (copy, 0),
+            Kind::Reduce => (reduce, 0),
+        };
+        model.task(Task {
+            after: &after,
+            lane: Some(lanes[step.lane as usize]),
+            priority: step.priority,
+            delay_ps,
+            bytes: step.bytes,
+            route,
+        });
+    }
+    let Outcome {
+        tasks,
+        sequence,
+        mut bytes,
+        mut busy_ps,
+        makespan_ps,
+    } = simulate(&model)?;
+    bytes.truncate(edges.len());
+    busy_ps.truncate(edges.len());
+    Ok(Timeline {
+        steps: tasks,
+        sequence: sequence.into_iter().map(|task| task.0).collect(),
+        edge_bytes: bytes,
+        edge_busy_ps: busy_ps,
+        end_ps: makespan_ps,
+    })
+}

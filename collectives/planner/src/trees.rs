@@ -1,0 +1,215 @@
+//! Schedules from packings of spanning trees.
+//!
+//! Each tree carries its share of the message in chunks. Down an out-tree every rank hands a chunk
+//! on as soon as it has it; up an in-tree it adds what its children send, in the order of the
+//! children, and sends the sum on. Chunks of all trees have about the same size, and a tree with
+//! twice the weight has twice as many. Lanes take whoever is ready: first the chunks that come
+//! first in their share, and of those the ones with the longest way to go.
+
+mod collect;
+mod distribute;
+mod shape;
+
+use std::ops::Range;
+
+use unisono_network::{Network, Router};
+use unisono_pack::{Packing, PairPacking, Tree, Way};
+use unisono_plan::Op;
+
+use crate::schedule::{Buffer, Cut, Extent, Kind, Part, Place, Schedule, Weave};
+use collect::Collect;
+use distribute::Distribute;
+use shape::Shape;
+
+/// How a message is cut for trees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cutting {
+    /// About how large a chunk is, in bytes.
+    pub chunk: u64,
+    /// Chunks of one tree that may wait for a rank that reduces them.
+    pub slots: u32,
+}
+
+/// The smallest chunk, unless a rank's own share is smaller.
+pub const LEAST_CHUNK: u64 = 4096;
+
+/// The schedule of a packing: out-trees for all_gather and broadcast, in-trees for reduce_scatter
+/// and reduce. None if the packing isn't for the operation.
+#[must_use]
+pub fn packing(
+    op: Op,
+    network: &Network,
+    packing: &Packing,
+    bytes: u64,
+    cutting: Cutting,
+) -> Option<Schedule> {
+    let way = match op {
+        Op::AllGather | Op::Broadcast { .. } => Way::Out,
+        Op::ReduceScatter | Op::Reduce { .. } => Way::In,
+        _ => return None,
+    };
+    if packing.way != way {
+        return None;
+    }
+    let mut weave = Weave::new(op, network.ranks(), bytes);
+    let trees: Vec<&Tree> = packing.trees.iter().collect();
+    let message = weave.message();
+    for root in 0..network.ranks() {
+        let share = match op {
+            Op::AllGather | Op::ReduceScatter => message.block(root),
+            _ if op.root() == Some(root) => message.whole(),
+            _ => continue,
+        };
+        let of_root: Vec<&Tree> = trees.iter().copied().filter(|t| t.root == root).collect();
+        if way == Way::Out {
+            keep(&mut weave, root, share.clone());
+        }
+        let weights: Vec<u64> = of_root.iter().map(|tree| tree.weight).collect();
+        let parts = cut(&weave, share, &weights);
+        for (tree, range) in of_root.into_iter().zip(parts) {
+            if range.is_empty() {
+                continue;
+            }
+            let shape = Shape::new(tree)?;
+            let pieces = pieces(&range, cutting);
+            let cut = Cut {
+                element: message.element,
+            };
+            let mut collect = (way == Way::In).then(|| Collect::new(&shape, cutting, pieces));
+            let distribute = Distribute::new(&shape);
+            for (piece, range) in (0..).zip(cut.even(range, pieces)) {
+                let turn = Turn { piece, pieces };
+                match &mut collect {
+                    Some(collect) => {
+                        let to = output(op, &weave, root, range.start);
+                        collect.chunk(&mut weave, network, range, to, turn, 0);
+                    }
+                    None => {
+                        let from = input(op, &weave, root, range.start);
+                        distribute.chunk(&mut weave, range, from, None, turn);
+                    }
+                }
+            }
+        }
+    }
+    Some(weave.finish(false))
+}
+
+/// The schedule of an all_reduce over pairs of trees: each share is reduced up an in-tree to its
+/// root, and goes from there down an out-tree, chunk by chunk.
+#[must_use]
+pub fn pairs(
+    network: &Network,
+    packing: &PairPacking,
+    bytes: u64,
+    cutting: Cutting,
+) -> Option<Schedule> {
+    let op = Op::AllReduce;
+    let mut weave = Weave::new(op, network.ranks(), bytes);
+    let message = weave.message();
+    let weights: Vec<u64> = packing
+        .pairs
+        .iter()
+        .map(|pair| pair.reduce.weight)
+        .collect();
+    let parts = cut(&weave, message.whole(), &weights);
+    for (pair, range) in packing.pairs.iter().zip(parts) {
+        if range.is_empty() {
+            continue;
+        }
+        let (up, down) = (Shape::new(&pair.reduce)?, Shape::new(&pair.distribute)?);
+        let pieces = pieces(&range, cutting);
+        let cut = Cut {
+            element: message.element,
+        };
+        let mut collect = Collect::new(&up, cutting, pieces);
+        let distribute = Distribute::new(&down);
+        for (piece, range) in (0..).zip(cut.even(range, pieces)) {
+            let turn = Turn { piece, pieces };
+            let to = Place::new(Buffer::Out, range.start);
+            let rest = down.tallest();
+            let last = collect.chunk(&mut weave, network, range.clone(), to, turn, rest);
+            distribute.chunk(&mut weave, range, to, last, turn);
+        }
+    }
+    Some(weave.finish(false))
+}
+
+/// Shares by weight, without those that would be too small: the lightest trees go first.
+fn cut(weave: &Weave, range: Range<u64>, weights: &[u64]) -> Vec<Range<u64>> {
+    let most = ((range.end - range.start) / LEAST_CHUNK).max(1);
+    let mut weights = weights.to_vec();
+    if (weights.len() as u64) > most {
+        let mut order: Vec<usize> = (0..weights.len()).collect();
+        order.sort_by_key(|&tree| std::cmp::Reverse(weights[tree]));
+        for &tree in &order[most as usize..] {
+            weights[tree] = 0;
+        }
+    }
+    let element = weave.message().element;
+    Cut { element }.weighted(range, &weights)
+}
+
+fn pieces(range: &Range<u64>, cutting: Cutting) -> u64 {
+    let bytes = range.end - range.start;
+    let wanted = (bytes + cutting.chunk / 2) / cutting.chunk.max(1);
+    wanted.min(bytes / LEAST_CHUNK).max(1)
+}
+
+/// The root's own share goes from its input to its output.
+fn keep(weave: &mut Weave, root: u32, share: Range<u64>) {
+    let op = weave.op();
+    let extent = Extent {
+        a: input(op, weave, root, share.start),
+        b: None,
+        to: output(op, weave, root, share.start),
+        bytes: share.end - share.start,
+    };
+    weave.step(Part {
+        rank: root,
+        peer: root,
+        kind: Kind::Copy,
+        path: &[],
+        extents: &[extent],
+        after: &[],
+        priority: 0,
+    });
+}
+
+/// Where a byte of the message is in a rank's input.
+fn input(op: Op, weave: &Weave, rank: u32, at: u64) -> Place {
+    let base = match op {
+        Op::AllGather | Op::Gather { .. } => weave.message().block(rank).start,
+        _ => 0,
+    };
+    Place::new(Buffer::In, at - base)
+}
+
+/// Where a byte of the message is in a rank's output.
+fn output(op: Op, weave: &Weave, rank: u32, at: u64) -> Place {
+    let base = match op {
+        Op::ReduceScatter | Op::Scatter { .. } => weave.message().block(rank).start,
+        _ => 0,
+    };
+    Place::new(Buffer::Out, at - base)
+}
+
+/// Which chunk of a tree's share it is.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    piece: u64,
+    pieces: u64,
+}
+
+impl Turn {
+    /// Earlier chunks first; of those as early, the ones with more hops to go.
+    fn priority(self, hops: u32) -> u64 {
+        let part = ((2 * self.piece + 1) << 30) / (2 * self.pieces);
+        (part << 20) | u64::from(0xF_FFFF - hops.min(0xF_FFFF))
+    }
+}
+
+/// The way back from a rank to one that sends to it; nothing if there is none.
+fn back(router: &mut Router<'_>, from: u32, to: u32) -> Vec<unisono_network::EdgeId> {
+    router.path(from, to).unwrap_or_default()
+}
