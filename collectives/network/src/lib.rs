@@ -21,9 +21,11 @@ mod network;
 mod rational;
 mod restrict;
 mod route;
+mod symmetry;
 
 pub use builder::Builder;
 pub use error::NetworkError;
 pub use network::{Edge, EdgeId, Group, Network, Vertex, VertexId};
 pub use rational::{Rational, to_f64};
 pub use route::{PathFacts, Router};
+pub use symmetry::{Classes, Symmetry};
