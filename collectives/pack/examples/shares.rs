@@ -1,6 +1,6 @@
 //! Prints the share of its bound that each construction reaches.
 use std::time::Instant;
-use unisono_network::Network;
+use unisono_network::{Network, to_f64};
 
 fn main() {
     for name in std::env::args().skip(1) {

@@ -15,11 +15,13 @@
 mod free;
 mod mirror;
 
-use unisono_network::Network;
+use unisono_network::{Network, to_f64};
 
 use crate::error::PackError;
 use crate::gather::{all_gather, reduce_scatter};
+use crate::plain::Plain;
 use crate::tree::PairPacking;
+use crate::whole::fastest;
 
 /// Trees for all_reduce, in pairs.
 ///
@@ -30,6 +32,23 @@ pub fn all_reduce(network: &Network) -> Result<PairPacking, PackError> {
     if network.ranks() == 1 {
         return Ok(equal);
     }
-    let better = free::pairs(network, equal.bytes_per_second());
-    Ok(better.unwrap_or(equal))
+    let plain = Plain::new(network)?;
+    let Some(mut better) = free::pairs(&plain.network, to_f64(equal.bytes_per_second())) else {
+        return Ok(equal);
+    };
+    let mut loads = vec![0; network.edges().len()];
+    for pair in &mut better {
+        for tree in [&mut pair.reduce, &mut pair.distribute] {
+            for path in &mut tree.paths {
+                *path = plain.path(path);
+                for &edge in path.iter() {
+                    loads[edge as usize] += tree.weight;
+                }
+            }
+        }
+    }
+    Ok(PairPacking {
+        pairs: better,
+        unit: fastest(network, &loads),
+    })
 }

@@ -13,10 +13,10 @@ mod exact;
 mod flows;
 mod routes;
 
-use unisono_network::{EdgeId, Network};
+use unisono_network::{EdgeId, Network, Rational};
 
 use crate::error::PackError;
-use crate::tree::Unit;
+use crate::plain::Plain;
 
 /// The most vertices times edges for which routes are searched.
 const MOST_WORK: usize = 1 << 20;
@@ -41,8 +41,8 @@ pub struct Routing {
     pub routes: Vec<Route>,
     /// The sum of weights of each pair.
     pub weight: u64,
-    /// The rate of weight 1.
-    pub unit: Unit,
+    /// The rate of weight 1, in bytes a second.
+    pub unit: Rational,
     /// What each pair could exchange at most, in bytes a second, as the lengths of links prove.
     pub bound: f64,
 }
@@ -50,8 +50,8 @@ pub struct Routing {
 impl Routing {
     /// What each pair exchanges, in bytes a second. The algorithm bandwidth is this times the
     /// number of ranks.
-    pub fn bytes_per_second(&self) -> f64 {
-        self.unit.rate(self.weight)
+    pub fn bytes_per_second(&self) -> Rational {
+        self.unit * i128::from(self.weight)
     }
 }
 
@@ -67,6 +67,7 @@ pub fn all_to_all(network: &Network) -> Result<Routing, PackError> {
             max: MOST_WORK / network.edges().len(),
         });
     }
-    let flows = flows::balanced(network)?;
-    Ok(routes::routes(network, &flows))
+    let plain = Plain::new(network)?;
+    let flows = flows::balanced(&plain.network)?;
+    Ok(routes::routes(network, &plain, &flows))
 }

@@ -1,9 +1,9 @@
 //! Whether a packing is what it claims to be, found without knowing how it was made.
 
-use unisono_network::{EdgeId, Network};
+use unisono_network::{EdgeId, Network, Rational, to_f64};
 
 use crate::all_to_all::Routing;
-use crate::tree::{Packing, PairPacking, Tree, Unit, Way};
+use crate::tree::{Packing, PairPacking, Tree, Way};
 
 /// What is wrong with a packing.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -111,7 +111,7 @@ pub fn routing(network: &Network, routing: &Routing) -> Result<(), Flaw> {
         };
         weights[from as usize * ranks + to as usize] += route.weight;
         for &edge in &route.edges {
-            loads[edge as usize] += u128::from(route.weight);
+            loads[edge as usize] += i128::from(route.weight);
         }
     }
     for (pair, &weight) in weights.iter().enumerate() {
@@ -153,7 +153,7 @@ fn add(
     place: usize,
     tree: &Tree,
     way: Way,
-    loads: &mut [u128],
+    loads: &mut [i128],
 ) -> Result<(), Flaw> {
     let ranks = network.ranks();
     let counts = [tree.parents.len(), tree.paths.len()];
@@ -175,7 +175,7 @@ fn add(
             return Err(Flaw::BrokenPath { tree: place, rank });
         }
         for &edge in path {
-            loads[edge as usize] += u128::from(tree.weight);
+            loads[edge as usize] += i128::from(tree.weight);
         }
     }
     Ok(())
@@ -189,15 +189,13 @@ fn joins(network: &Network, path: &[EdgeId], from: u32, to: u32) -> bool {
             .is_some_and(|&last| network.edge(last).to == network.vertex_of(to))
 }
 
-fn fits(network: &Network, unit: Unit, loads: &[u128]) -> Result<(), Flaw> {
-    let fits = |edge: EdgeId, load: u128, capacity: u64| {
-        let over =
-            load * u128::from(unit.numerator) > u128::from(capacity) * u128::from(unit.denominator);
-        if over {
-            let load = load as f64 * unit.rate(1);
+fn fits(network: &Network, unit: Rational, loads: &[i128]) -> Result<(), Flaw> {
+    let fits = |edge: EdgeId, load: i128, capacity: u64| {
+        let load = unit * load;
+        if load > Rational::from(i128::from(capacity)) {
             return Err(Flaw::Overload {
                 edge,
-                load,
+                load: to_f64(load),
                 capacity,
             });
         }

@@ -31,4 +31,7 @@ pub enum PackError {
         /// The most that are taken.
         max: usize,
     },
+    /// A network that cannot be rebuilt without shared capacities: it is too large.
+    #[error(transparent)]
+    Network(#[from] unisono_network::NetworkError),
 }

@@ -1,14 +1,14 @@
 //! Packings for all_gather, reduce_scatter, broadcast and reduce.
 
-use unisono_network::Network;
+mod exact;
+mod loose;
 
-use crate::capacity::{common_divisor, own, strands, units};
+use unisono_network::{Network, Rational};
+
 use crate::error::PackError;
-use crate::grow::{Grown, grow};
-use crate::split::remove_switches;
-use crate::strands::Strands;
-use crate::strength::strength;
-use crate::tree::{Packing, Tree, Unit, Way};
+use crate::plain::Plain;
+use crate::tree::{Packing, Tree, Way};
+use crate::whole::fastest;
 
 /// The most vertices (ranks and switches) for which trees are packed one by one.
 pub const MOST_VERTICES: usize = 160;
@@ -73,58 +73,36 @@ fn turned(packing: Packing) -> Packing {
 
 /// Trees whose roots' weights are in the given proportion.
 fn out_trees(network: &Network, weights: &[i64]) -> Result<Packing, PackError> {
-    let n = network.vertices().len();
-    let ranks = weights.len();
-    if n > MOST_VERTICES {
+    let vertices = network.vertices().len();
+    if vertices > MOST_VERTICES {
         return Err(PackError::TooLarge {
-            vertices: n,
+            vertices,
             max: MOST_VERTICES,
         });
     }
-    if ranks == 1 {
+    if network.ranks() == 1 {
         return Ok(alone(network));
     }
-    let units = units(&own(network));
-    let (numerator, denominator) = strength(network, &units.capacity, weights)?;
-    // In these units capacities and weights are whole numbers.
-    let divisor = common_divisor(
-        units
-            .capacity
-            .iter()
-            .map(|&capacity| capacity * denominator)
-            .chain([numerator]),
-    );
-    let capacity: Vec<i64> = units
-        .capacity
-        .iter()
-        .map(|&capacity| capacity * denominator / divisor)
-        .collect();
-    let weights: Vec<i64> = weights
-        .iter()
-        .map(|&weight| weight * numerator / divisor)
-        .collect();
-    let mut strands = strands(network, &capacity);
-    if !remove_switches(&mut strands, n, ranks, &weights) {
-        unreachable!("TODO");
-    }
-    let mut matrix = vec![0; ranks * ranks];
-    for from in 0..ranks {
-        for to in 0..ranks {
-            matrix[from * ranks + to] = strands.capacity(from, to);
+    let plain = Plain::new(network)?;
+    let trees = match exact::trees(&plain.network, weights)? {
+        Some(trees) => trees,
+        None => loose::trees(&plain.network, weights),
+    };
+    let mut loads = vec![0; network.edges().len()];
+    let mut lay = |mut tree: Tree| {
+        for path in &mut tree.paths {
+            *path = plain.path(path);
+            for &edge in path.iter() {
+                loads[edge as usize] += tree.weight;
+            }
         }
-    }
-    let grown = grow(&matrix, &weights).expect("enough flows to each rank");
-    let trees = grown
-        .into_iter()
-        .flat_map(|tree| laid(tree, &mut strands))
-        .collect();
+        tree
+    };
+    let trees = trees.into_iter().map(&mut lay).collect();
     Ok(Packing {
         way: Way::Out,
         trees,
-        unit: Unit {
-            numerator: (units.unit as u64) * divisor as u64,
-            denominator: denominator as u64,
-        },
+        unit: fastest(network, &loads),
     })
 }
 
@@ -139,41 +117,6 @@ fn alone(network: &Network) -> Packing {
             parents: vec![0],
             paths: vec![vec![]],
         }],
-        unit: Unit {
-            numerator: widest.max().unwrap_or(1),
-            denominator: 1,
-        },
+        unit: Rational::from(i128::from(widest.max().unwrap_or(1))),
     }
-}
-
-/// Lays a tree onto physical paths. Where no single path has room for all of its weight, it becomes
-/// several trees that differ in paths only.
-fn laid(grown: Grown, strands: &mut Strands) -> Vec<Tree> {
-    let mut trees = Vec::new();
-    let mut left = grown.weight;
-    while left > 0 {
-        let mut weight = left;
-        let mut paths = vec![Vec::new(); grown.parents.len()];
-        for (rank, &parent) in grown.parents.iter().enumerate() {
-            if rank == grown.root {
-                continue;
-            }
-            let Some(strand) = strands.widest(parent as usize, rank) else {
-                return trees;
-            };
-            weight = weight.min(strand.capacity);
-            paths[rank].clone_from(&strand.path);
-        }
-        for (rank, &parent) in grown.parents.iter().enumerate() {
-            strands.take(parent as usize, rank, &paths[rank], weight);
-        }
-        left -= weight;
-        trees.push(Tree {
-            root: grown.root as u32,
-            weight: weight as u64,
-            parents: grown.parents.clone(),
-            paths,
-        });
-    }
-    trees
 }

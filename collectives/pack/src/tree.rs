@@ -1,22 +1,6 @@
 //! What a packing of trees is.
 
-use unisono_network::EdgeId;
-
-/// How fast one unit of weight flows: a fraction, in bytes a second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Unit {
-    /// Bytes.
-    pub numerator: u64,
-    /// Seconds; never 0.
-    pub denominator: u64,
-}
-
-impl Unit {
-    /// The rate of so much weight, in bytes a second.
-    pub fn rate(self, weight: u64) -> f64 {
-        self.numerator as f64 * weight as f64 / self.denominator as f64
-    }
-}
+use unisono_network::{EdgeId, Rational};
 
 /// Which way a tree's bytes flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -71,8 +55,8 @@ pub struct Packing {
     pub way: Way,
     /// The trees, by root.
     pub trees: Vec<Tree>,
-    /// The rate of weight 1.
-    pub unit: Unit,
+    /// The rate of weight 1, in bytes a second.
+    pub unit: Rational,
 }
 
 impl Packing {
@@ -82,8 +66,8 @@ impl Packing {
     }
 
     /// What all trees together move, in bytes a second: the algorithm bandwidth.
-    pub fn bytes_per_second(&self) -> f64 {
-        self.unit.rate(self.total())
+    pub fn bytes_per_second(&self) -> Rational {
+        self.unit * i128::from(self.total())
     }
 
     /// The sum of the weights of the trees of each root.
@@ -109,8 +93,8 @@ impl Packing {
 pub struct PairPacking {
     /// The pairs.
     pub pairs: Vec<Pair>,
-    /// The rate of weight 1.
-    pub unit: Unit,
+    /// The rate of weight 1, in bytes a second.
+    pub unit: Rational,
 }
 
 /// An in-tree and an out-tree of the same root and weight.
@@ -129,7 +113,7 @@ impl PairPacking {
     }
 
     /// What all pairs together move, in bytes a second: the algorithm bandwidth.
-    pub fn bytes_per_second(&self) -> f64 {
-        self.unit.rate(self.total())
+    pub fn bytes_per_second(&self) -> Rational {
+        self.unit * i128::from(self.total())
     }
 }

@@ -1,36 +1,19 @@
 //! Proportions as small whole numbers, and the rate at which links are full.
 
-use unisono_network::Network;
-
-use crate::tree::Unit;
+use unisono_network::{Network, Rational};
 
 /// The highest rate of weight 1 at which no edge and no group carries more than it can, exactly.
 /// `loads` is what each edge carries at weight 1.
-pub(crate) fn fastest(network: &Network, loads: &[u64]) -> Unit {
-    let mut unit: Option<Unit> = None;
-    let mut limit = |numerator: u64, denominator: u64| {
-        let slower = |unit: Unit| {
-            u128::from(numerator) * u128::from(unit.denominator)
-                < u128::from(unit.numerator) * u128::from(denominator)
-        };
-        if denominator > 0 && unit.is_none_or(slower) {
-            unit = Some(Unit {
-                numerator,
-                denominator,
-            });
-        }
-    };
-    for (edge, &load) in network.edges().iter().zip(loads) {
-        limit(edge.bytes_per_second, load);
-    }
-    for group in network.groups() {
+pub(crate) fn fastest(network: &Network, loads: &[u64]) -> Rational {
+    let limit =
+        |capacity: u64, load: u64| (load > 0).then(|| Rational::new(capacity.into(), load.into()));
+    let edges = network.edges().iter().zip(loads);
+    let edges = edges.filter_map(|(edge, &load)| limit(edge.bytes_per_second, load));
+    let groups = network.groups().iter().filter_map(|group| {
         let load = group.edges.iter().map(|&edge| loads[edge as usize]).sum();
-        limit(group.bytes_per_second, load);
-    }
-    unit.unwrap_or(Unit {
-        numerator: 1,
-        denominator: 1,
-    })
+        limit(group.bytes_per_second, load)
+    });
+    edges.chain(groups).min().unwrap_or(Rational::from(1))
 }
 
 /// Whole numbers in about these proportions: the smallest for which `rate` is no more than this
@@ -63,4 +46,22 @@ pub(crate) fn proportions(
         }
     }
     scaled(FINE)
+}
+
+/// Whole numbers in about these proportions that add up to `sum`: what is cut off goes to those
+/// that lost most.
+pub(crate) fn shares(amounts: &[f64], sum: u64) -> Vec<u64> {
+    let all: f64 = amounts.iter().sum();
+    let exact: Vec<f64> = amounts
+        .iter()
+        .map(|amount| amount / all * sum as f64)
+        .collect();
+    let mut shares: Vec<u64> = exact.iter().map(|exact| exact.floor() as u64).collect();
+    let mut order: Vec<usize> = (0..amounts.len()).collect();
+    order.sort_by(|&a, &b| exact[b].fract().total_cmp(&exact[a].fract()));
+    let missing = sum.saturating_sub(shares.iter().sum());
+    for &place in order.iter().cycle().take(missing as usize) {
+        shares[place] += 1;
+    }
+    shares
 }

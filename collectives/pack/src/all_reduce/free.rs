@@ -6,13 +6,12 @@
 //! tree.) So a column is a minimum spanning tree, its root is free, and the middle of the tree
 //! becomes it. Otherwise a column is, for some root, the cheapest out-tree and the cheapest in-tree.
 
-use unisono_network::{EdgeId, Network};
+use unisono_network::{EdgeId, Network, to_f64};
 
 use crate::arborescence::cheapest;
-use crate::capacity::own;
 use crate::closure::Closure;
 use crate::lp::{Column, Program};
-use crate::tree::{Pair, PairPacking, Tree};
+use crate::tree::{Pair, Tree};
 use crate::whole::{fastest, proportions};
 
 /// Results closer than this part to the bound are as good as it.
@@ -23,7 +22,7 @@ const COLUMNS_PER_ROW: usize = 60;
 
 /// Pairs of trees that move clearly more than `known` bytes a second; none if there are none, or
 /// none was found.
-pub(super) fn pairs(network: &Network, known: f64) -> Option<PairPacking> {
+pub(super) fn pairs(network: &Network, known: f64) -> Option<Vec<Pair>> {
     let rows = Rows::new(network);
     if rows.hopeless(network, known) {
         return None;
@@ -74,9 +73,8 @@ pub(super) fn pairs(network: &Network, known: f64) -> Option<PairPacking> {
         loads
     };
     let weights = proportions(&amounts, value, CLOSE, |weights| {
-        fastest(network, &loads(weights)).rate(weights.iter().sum())
+        to_f64(fastest(network, &loads(weights))) * weights.iter().sum::<u64>() as f64
     });
-    let unit = fastest(network, &loads(&weights));
     let pairs = used.iter().zip(&weights).filter(|(_, weight)| **weight > 0);
     let pairs = pairs.map(|(&column, &weight)| {
         let mut pair = found[column].clone();
@@ -84,10 +82,7 @@ pub(super) fn pairs(network: &Network, known: f64) -> Option<PairPacking> {
         pair.distribute.weight = weight;
         pair
     });
-    Some(PairPacking {
-        pairs: pairs.collect(),
-        unit,
-    })
+    Some(pairs.collect())
 }
 
 fn edges(pair: &Pair) -> impl Iterator<Item = EdgeId> {
@@ -107,9 +102,9 @@ struct Rows {
 
 impl Rows {
     fn new(network: &Network) -> Self {
-        let own = own(network);
-        let mates = mates(network, &own);
-        let edges = own.len();
+        let mates = mates(network);
+        let capacity = |edge: usize| network.edges()[edge].bytes_per_second as f64;
+        let edges = network.edges().len();
         let mut row = vec![usize::MAX; edges];
         let mut limits = Vec::new();
         for edge in 0..edges {
@@ -121,9 +116,9 @@ impl Rows {
                 // Each way carries one tree of the pair: together twice.
                 Some(mates) => {
                     row[mates[edge] as usize] = limits.len();
-                    limits.push(2.0 * own[edge] as f64);
+                    limits.push(2.0 * capacity(edge));
                 }
-                None => limits.push(own[edge] as f64),
+                None => limits.push(capacity(edge)),
             }
         }
         Self { limits, row, mates }
@@ -218,16 +213,17 @@ impl Rows {
 }
 
 /// For each edge one of the same capacity back, if all can be matched so.
-fn mates(network: &Network, own: &[i64]) -> Option<Vec<EdgeId>> {
-    let mut mates = vec![EdgeId::MAX; own.len()];
+fn mates(network: &Network) -> Option<Vec<EdgeId>> {
+    let mut mates = vec![EdgeId::MAX; network.edges().len()];
     for (id, edge) in (0..).zip(network.edges()) {
         if mates[id as usize] != EdgeId::MAX {
             continue;
         }
         let fits = |&&other: &&EdgeId| {
-            network.edge(other).to == edge.from
+            let other_edge = network.edge(other);
+            other_edge.to == edge.from
                 && mates[other as usize] == EdgeId::MAX
-                && own[other as usize] == own[id as usize]
+                && other_edge.bytes_per_second == edge.bytes_per_second
         };
         let mate = *network.out_edges(edge.to).iter().find(fits)?;
         mates[id as usize] = mate;

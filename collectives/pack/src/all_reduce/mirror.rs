@@ -1,6 +1,8 @@
 //! Pairs of the trees of reduce_scatter and all_gather.
 
-use crate::tree::{Packing, Pair, PairPacking, Tree, Unit};
+use unisono_network::Rational;
+
+use crate::tree::{Packing, Pair, PairPacking, Tree};
 
 /// Pairs trees of the same root, cut to the same weights.
 pub(super) fn pairs(reduce: &Packing, distribute: &Packing) -> PairPacking {
@@ -42,39 +44,15 @@ pub(super) fn pairs(reduce: &Packing, distribute: &Packing) -> PairPacking {
     PairPacking {
         pairs,
         unit: together(
-            slower(reduce.unit, times_in),
-            slower(distribute.unit, times_out),
+            reduce.unit / i128::from(times_in),
+            distribute.unit / i128::from(times_out),
         ),
     }
 }
 
-/// The unit when all weights are multiplied.
-fn slower(unit: Unit, times: u64) -> (u128, u128) {
-    (
-        u128::from(unit.numerator),
-        u128::from(unit.denominator) * u128::from(times),
-    )
-}
-
 /// The rate at which two things can be done at once that share all they need: the inverses add up.
-fn together(one: (u128, u128), other: (u128, u128)) -> Unit {
-    // 1 / (b/a + d/c) = ac / (bc + ad)
-    let numerator = one.0 * other.0;
-    let denominator = one.1 * other.0 + one.0 * other.1;
-    let mut divisor = (numerator, denominator);
-    while divisor.1 != 0 {
-        divisor = (divisor.1, divisor.0 % divisor.1);
-    }
-    let (mut numerator, mut denominator) = (numerator / divisor.0, denominator / divisor.0);
-    // Down to 64 bits, on the slow side.
-    while numerator > u128::from(u64::MAX) || denominator >= u128::from(u64::MAX) {
-        numerator /= 2;
-        denominator = denominator.div_ceil(2);
-    }
-    Unit {
-        numerator: numerator as u64,
-        denominator: denominator as u64,
-    }
+fn together(one: Rational, other: Rational) -> Rational {
+    (one.recip() + other.recip()).recip()
 }
 
 fn gcd(a: u64, b: u64) -> u64 {

@@ -6,7 +6,6 @@ use std::collections::BinaryHeap;
 use unisono_network::{Network, VertexId};
 
 use super::exact;
-use crate::capacity::own;
 use crate::error::PackError;
 
 /// For each source and edge, how much of the source's flow is on it, when each destination gets 1.
@@ -45,7 +44,11 @@ const SLOW: f64 = 0.002;
 const SHARPEST: f64 = 4000.0;
 
 pub(super) fn balanced(network: &Network) -> Result<Flows, PackError> {
-    let capacity: Vec<f64> = own(network).iter().map(|&c| (c as f64).max(1e-9)).collect();
+    let capacity = network
+        .edges()
+        .iter()
+        .map(|edge| edge.bytes_per_second as f64);
+    let capacity: Vec<f64> = capacity.collect();
     let ranks = network.ranks();
     let mut search = Search::new(network);
     let lengths: Vec<f64> = capacity.iter().map(|c| 1.0 / c).collect();

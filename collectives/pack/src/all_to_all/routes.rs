@@ -1,14 +1,16 @@
 //! From flows to routes of pairs, with whole weights.
 
-use unisono_network::{EdgeId, Network, VertexId};
+use unisono_network::{EdgeId, Network, Rational, VertexId, to_f64};
 
 use super::flows::Flows;
 use super::{Route, Routing};
-use crate::tree::Unit;
-use crate::whole::fastest;
+use crate::plain::Plain;
+use crate::whole::{fastest, shares};
 
 /// Sums of weights of a pair that are tried, and the last one if none is good.
-const WEIGHTS: [u64; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 96, 240];
+const WEIGHTS: [u64; 18] = [
+    1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 48, 96, 240, 1000, 5000, 65536,
+];
 
 /// Rounding may cost this part.
 const ROUNDING: f64 = 0.002;
@@ -23,10 +25,13 @@ struct Piece {
     part: f64,
 }
 
-pub(super) fn routes(network: &Network, flows: &Flows) -> Routing {
+pub(super) fn routes(network: &Network, plain: &Plain, flows: &Flows) -> Routing {
     let mut pieces = Vec::new();
     for (source, flow) in (0..).zip(&flows.by_source) {
-        decompose(network, source, flow.clone(), &mut pieces);
+        decompose(&plain.network, source, flow.clone(), &mut pieces);
+    }
+    for piece in &mut pieces {
+        piece.edges = plain.path(&piece.edges);
     }
     let fluid = {
         let mut loads = vec![0.0; network.edges().len()];
@@ -38,10 +43,7 @@ pub(super) fn routes(network: &Network, flows: &Flows) -> Routing {
         rate(network, &loads)
     };
     let mut weights = Vec::new();
-    let mut unit = Unit {
-        numerator: 1,
-        denominator: 1,
-    };
+    let mut unit = Rational::from(1);
     let mut weight = 1;
     for try_ in WEIGHTS {
         weights = rounded(&pieces, try_);
@@ -53,7 +55,7 @@ pub(super) fn routes(network: &Network, flows: &Flows) -> Routing {
         }
         unit = fastest(network, &loads);
         weight = try_;
-        if unit.rate(try_) >= fluid * (1.0 - ROUNDING) {
+        if to_f64(unit * i128::from(try_)) >= fluid * (1.0 - ROUNDING) {
             break;
         }
     }
@@ -162,19 +164,13 @@ fn widest(network: &Network, source: VertexId, to: VertexId, flow: &[f64]) -> Op
     Some(edges)
 }
 
-/// Whole weights that add up to `sum` for each pair: what is cut off goes to those that lost most.
+/// Whole weights that add up to `sum` for each pair.
 fn rounded(pieces: &[Piece], sum: u64) -> Vec<u64> {
-    let mut weights: Vec<u64> = Vec::with_capacity(pieces.len());
-    for pair in pieces.chunk_by(|one, other| (one.from, one.to) == (other.from, other.to)) {
-        let exact: Vec<f64> = pair.iter().map(|piece| piece.part * sum as f64).collect();
-        let mut whole: Vec<u64> = exact.iter().map(|exact| exact.floor() as u64).collect();
-        let mut order: Vec<usize> = (0..pair.len()).collect();
-        order.sort_by(|&a, &b| exact[b].fract().total_cmp(&exact[a].fract()));
-        let missing = sum.saturating_sub(whole.iter().sum());
-        for &place in order.iter().cycle().take(missing as usize) {
-            whole[place] += 1;
-        }
-        weights.extend(whole);
-    }
-    weights
+    let pairs = pieces.chunk_by(|one, other| (one.from, one.to) == (other.from, other.to));
+    pairs
+        .flat_map(|pair| {
+            let parts: Vec<f64> = pair.iter().map(|piece| piece.part).collect();
+            shares(&parts, sum)
+        })
+        .collect()
 }
