@@ -3,7 +3,7 @@
 use unisono_network::{Network, Rational, to_f64};
 
 use crate::problem::Problem;
-use crate::{BoundError, Certificate, Op, connected, cuts, latency, trees};
+use crate::{BoundError, Certificate, Op, connected, cuts, exchange, latency, trees};
 
 /// How fast an op can be.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,7 +121,7 @@ fn bandwidth(network: &Network, op: Op) -> (Limit, Certificate) {
             (limit, certificate.mirrored())
         }
         Op::AllReduce { .. } => trees::all_reduce(&Problem::new(network)),
-        Op::AllToAll => (Limit::Unlimited, Certificate::Nothing),
+        Op::AllToAll => exchange::all_to_all(&Problem::new(network)),
     }
 }
 

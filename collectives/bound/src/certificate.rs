@@ -19,6 +19,13 @@ pub enum Certificate {
         /// Whether it crosses from these ranks to the others.
         leaving: bool,
     },
+    /// Links that are full whatever the paths.
+    Links {
+        /// How many there are; parallel ones count once.
+        links: usize,
+        /// What they carry together, in bytes a second.
+        bytes_per_second: u128,
+    },
     /// Parts of the ranks that all have to be joined, by a tree one way and a tree back.
     Partition {
         /// The ranks of each part, in order.
@@ -63,6 +70,16 @@ impl fmt::Display for Certificate {
                     (false, _) => "receive",
                 };
                 write!(f, "{} {verb} over {wide}", Named(ranks))
+            }
+            Self::Links {
+                links,
+                bytes_per_second,
+            } => {
+                let wide = units::bandwidth(u64::try_from(*bytes_per_second).unwrap_or(u64::MAX));
+                write!(
+                    f,
+                    "{links} links, together {wide}, are full whatever the paths"
+                )
             }
             Self::Partition {
                 parts,

@@ -16,11 +16,15 @@
 
 mod bound;
 mod certificate;
+mod collapse;
 mod connected;
 mod cuts;
 mod error;
+mod exchange;
 mod latency;
+mod linear;
 mod op;
+mod paths;
 mod problem;
 mod trees;
 

@@ -36,13 +36,13 @@ fn check(graph: &Value, answers: &Value, name: &str) -> usize {
             "/allreduce_lp/algbw_GBps",
         );
     }
+    same(Op::AllToAll, "/alltoall/algbw_GBps");
     checked
 }
 
 #[test]
 fn shared() {
-    let Ok(text) = std::fs::read_to_string("../../../shared/fixtures/known_answers.json")
-    else {
+    let Ok(text) = std::fs::read_to_string("../../../shared/fixtures/known_answers.json") else {
         return;
     };
     let all: Value = serde_json::from_str(&text).unwrap();
