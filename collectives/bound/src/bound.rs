@@ -3,7 +3,7 @@
 use unisono_network::{Network, Rational, to_f64};
 
 use crate::problem::Problem;
-use crate::{BoundError, Certificate, Op, connected, cuts, exchange, latency, trees};
+use crate::{BoundError, Certificate, Op, connected, cuts, exchange, latency, reduction};
 
 /// How fast an op can be.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,7 +120,7 @@ fn bandwidth(network: &Network, op: Op) -> (Limit, Certificate) {
             let (limit, certificate) = bandwidth(&network.reversed(), op.mirrored());
             (limit, certificate.mirrored())
         }
-        Op::AllReduce { .. } => trees::all_reduce(&Problem::new(network)),
+        Op::AllReduce { in_network } => reduction::all_reduce(&Problem::new(network), in_network),
         Op::AllToAll => exchange::all_to_all(&Problem::new(network)),
     }
 }

@@ -26,6 +26,13 @@ pub enum Certificate {
         /// What they carry together, in bytes a second.
         bytes_per_second: u128,
     },
+    /// Sets of ranks that trees must enter or leave, which together fill links.
+    Sets {
+        /// The ranks of each set, in order.
+        sets: Vec<Vec<u32>>,
+        /// How many links they fill; parallel ones count once.
+        links: usize,
+    },
     /// Parts of the ranks that all have to be joined, by a tree one way and a tree back.
     Partition {
         /// The ranks of each part, in order.
@@ -79,6 +86,19 @@ impl fmt::Display for Certificate {
                 write!(
                     f,
                     "{links} links, together {wide}, are full whatever the paths"
+                )
+            }
+            Self::Sets { sets, links } => {
+                write!(
+                    f,
+                    "trees to and from {} sets of ranks, such as ",
+                    sets.len()
+                )?;
+                let smallest = sets.iter().min_by_key(|set| set.len());
+                write!(
+                    f,
+                    "{}, fill {links} links",
+                    Named(smallest.map_or(&[], Vec::as_slice))
                 )
             }
             Self::Partition {

@@ -26,7 +26,7 @@ mod linear;
 mod op;
 mod paths;
 mod problem;
-mod trees;
+mod reduction;
 
 pub use bound::{Bound, Limit, bound};
 pub use certificate::Certificate;

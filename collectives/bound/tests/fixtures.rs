@@ -37,6 +37,35 @@ fn check(graph: &Value, answers: &Value, name: &str) -> usize {
         );
     }
     same(Op::AllToAll, "/alltoall/algbw_GBps");
+    let mut graph = graph.clone();
+    for node in graph["nodes"].as_array_mut().unwrap() {
+        node["reduces"] = (!node["compute"].as_bool().unwrap()).into();
+    }
+    let reducing = Network::from_json(&graph.to_string()).unwrap();
+    let Some(expected) = answers
+        .pointer("/allreduce_lp_in_network/algbw_GBps")
+        .and_then(Value::as_f64)
+    else {
+        return checked;
+    };
+    let op = Op::AllReduce { in_network: true };
+    let start = std::time::Instant::now();
+    let found = bound(&reducing, op).unwrap();
+    let high = found
+        .limit
+        .high()
+        .map_or(f64::INFINITY, |high| to_f64(high))
+        / 1e9;
+    println!(
+        "{name} {op:?} {high} {expected} {} exact {} {:?}",
+        found.certificate,
+        found.limit.is_exact(),
+        start.elapsed()
+    );
+    assert!(
+        (high - expected).abs() <= 0.6e-4,
+        "{name} {op:?} {high} {expected}"
+    );
     checked
 }
 
