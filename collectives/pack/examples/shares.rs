@@ -12,7 +12,7 @@ fn main() {
         unisono_pack::check::packing(&network, &packing).unwrap();
         println!(
             "{name}: ag {:.4} trees {} depth {} weights {:?} {took:?}",
-            packing.bytes_per_second() / 1e9,
+            to_f64(packing.bytes_per_second()) / 1e9,
             packing.trees.len(),
             packing.depth(),
             packing.trees.iter().map(|t| t.weight).max()
@@ -23,7 +23,7 @@ fn main() {
         unisono_pack::check::packing(&network, &packing).unwrap();
         println!(
             "{name}: bc {:.4} trees {} depth {} weights {:?} {took:?}",
-            packing.bytes_per_second() / 1e9,
+            to_f64(packing.bytes_per_second()) / 1e9,
             packing.trees.len(),
             packing.depth(),
             packing.trees.iter().map(|t| t.weight).max()
@@ -34,7 +34,7 @@ fn main() {
         unisono_pack::check::pairs(&network, &packing).unwrap();
         println!(
             "{name}: ar {:.4} trees {} depth {} weights {:?} {took:?}",
-            packing.bytes_per_second() / 1e9,
+            to_f64(packing.bytes_per_second()) / 1e9,
             packing.pairs.len(),
             packing
                 .pairs
@@ -50,12 +50,23 @@ fn main() {
         unisono_pack::check::routing(&network, &routing).unwrap();
         println!(
             "{name}: a2a {:.4} bound {:.4} share {:.4} routes {} a pair {:.2} weight {:?} {took:?}",
-            routing.bytes_per_second() / 1e9,
+            to_f64(routing.bytes_per_second()) / 1e9,
             routing.bound / 1e9,
-            routing.bytes_per_second() / routing.bound,
+            to_f64(routing.bytes_per_second()) / routing.bound,
             routing.routes.len(),
             routing.routes.len() as f64 / (network.ranks() * (network.ranks() - 1)) as f64,
             routing.weight
+        );
+        let start = Instant::now();
+        let levels = unisono_pack::levels(&network);
+        println!(
+            "{name}: levels {:?} {:?}",
+            levels
+                .levels()
+                .iter()
+                .map(|l| &l.groups)
+                .collect::<Vec<_>>(),
+            start.elapsed()
         );
     }
 }
