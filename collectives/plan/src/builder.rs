@@ -1,12 +1,16 @@
 //! Builds a program step by step and keeps its derived numbers in step.
 
 use crate::algorithms::{Layout, Shape};
-use crate::ir::{Action, Blocks, Buffer, Op, Place, Program, Shares, Step, Value};
+use crate::ir::{Action, Blocks, Buffer, Drift, Loop, Op, Place, Program, Shares, Step, Value};
 
 /// A program under construction.
 pub(crate) struct Builder {
     program: Program,
     skew: u16,
+    /// What the steps of the loop under construction gain with each iteration.
+    drift: Drift,
+    /// How often the steps under construction are repeated.
+    times: u32,
 }
 
 impl Builder {
@@ -18,14 +22,24 @@ impl Builder {
                 rank: shape.rank,
                 ranks: shape.ranks,
                 blocks: layout.blocks,
+                section: match shape.op {
+                    // What goes and what comes.
+                    Op::AllToAll => layout.blocks / 2,
+                    _ => layout.blocks,
+                },
                 shares: Shares::Equal,
+                names: None,
+                order: None,
                 scratch: Blocks::NONE,
                 max_put_blocks: layout.put_blocks,
                 max_skew: 0,
                 windowed: false,
                 steps: Vec::new(),
+                loops: Vec::new(),
             },
             skew: 0,
+            drift: Drift::NONE,
+            times: 1,
         }
     }
 
@@ -49,21 +63,98 @@ impl Builder {
         Blocks::new(0, self.program.blocks)
     }
 
-    /// The peers, nearest above first: no two ranks start with the same peer.
-    pub(crate) fn peers_above(&self) -> impl Iterator<Item = u32> + use<> {
-        let (rank, ranks) = (self.rank(), self.ranks());
-        (1..ranks).map(move |distance| wrap(rank, distance, ranks))
+    /// The rank `distance` above this one.
+    pub(crate) fn above(&self, distance: u32) -> u32 {
+        wrap(self.rank(), distance, self.ranks())
     }
 
-    /// The peers, nearest below first: the order in which puts by `peers_above` arrive.
-    pub(crate) fn peers_below(&self) -> impl Iterator<Item = u32> + use<> {
-        let (rank, ranks) = (self.rank(), self.ranks());
-        (1..ranks).map(move |distance| wrap(rank, ranks - distance, ranks))
+    /// The rank `distance` below this one.
+    pub(crate) fn below(&self, distance: u32) -> u32 {
+        wrap(self.rank(), self.ranks() - distance, self.ranks())
+    }
+
+    /// What `body` adds, for every peer, nearest above first: no two ranks start with the same
+    /// peer. The body is written for the nearest one; ranks drift, and blocks if it says so.
+    pub(crate) fn peers_above(&mut self, body: impl FnOnce(&mut Self, u32)) {
+        self.peers_up(1, self.ranks() - 1, body);
+    }
+
+    /// The same, nearest below first: the order in which puts by `peers_above` arrive.
+    pub(crate) fn peers_below(&mut self, body: impl FnOnce(&mut Self, u32)) {
+        self.peers_down(1, self.ranks() - 1, body);
+    }
+
+    /// What `body` adds, for `count` peers, the first at this distance above.
+    pub(crate) fn peers_up(
+        &mut self,
+        distance: u32,
+        count: u32,
+        body: impl FnOnce(&mut Self, u32),
+    ) {
+        if count > 0 {
+            let peer = self.above(distance);
+            self.repeat(count, |b| body(b.drift(1, 0), peer));
+        }
+    }
+
+    /// What `body` adds, for `count` peers, the first at this distance below.
+    pub(crate) fn peers_down(
+        &mut self,
+        distance: u32,
+        count: u32,
+        body: impl FnOnce(&mut Self, u32),
+    ) {
+        if count > 0 {
+            let (peer, down) = (self.below(distance), self.ranks() - 1);
+            self.repeat(count, |b| body(b.drift(down, 0), peer));
+        }
+    }
+
+    /// Repeats what `body` adds. A loop is never in another.
+    pub(crate) fn repeat(&mut self, times: u32, body: impl FnOnce(&mut Self)) {
+        if times == 0 {
+            return;
+        }
+        let first = self.program.steps.len();
+        self.times = times;
+        body(self);
+        (self.times, self.drift) = (1, Drift::NONE);
+        let len = self.program.steps.len() - first;
+        if times > 1 && len > 0 {
+            let (first, len) = (first as u32, len as u32);
+            self.program.loops.push(Loop { first, len, times });
+        }
+    }
+
+    /// How far the steps that follow in this loop go on with each iteration: ranks, and blocks.
+    pub(crate) fn drift(&mut self, peer: u32, block: u32) -> &mut Self {
+        self.drift = Drift {
+            to: peer,
+            from: peer,
+            block,
+        };
+        self
     }
 
     /// The skew of the steps that follow.
     pub(crate) fn skew(&mut self, skew: u16) -> &mut Self {
         self.skew = skew;
+        self
+    }
+
+    /// The blocks of the steps that follow drift as the ranks do: up or down by one.
+    pub(crate) fn with_blocks(&mut self) -> &mut Self {
+        self.drift.block = match self.drift.to {
+            0 => 0,
+            1 => 1,
+            _ => self.program.section - 1,
+        };
+        self
+    }
+
+    /// What the steps that follow read does not drift with the peers to which they put.
+    pub(crate) fn same_source(&mut self) -> &mut Self {
+        self.drift.from = 0;
         self
     }
 
@@ -142,6 +233,11 @@ impl Builder {
         self.program.steps.push(Step {
             action,
             skew: self.skew,
+            drift: if self.times > 1 {
+                self.drift
+            } else {
+                Drift::NONE
+            },
         });
     }
 
@@ -150,7 +246,15 @@ impl Builder {
             Place::Local {
                 buffer: Buffer::Scratch,
                 blocks,
-            } => self.program.scratch = self.program.scratch.hull(blocks),
+            } => {
+                let (section, drift) = (self.program.section, self.drift.block);
+                let times = if drift == 0 { 1 } else { self.times };
+                for iteration in 0..times {
+                    let by = u64::from(drift) * u64::from(iteration) % u64::from(section);
+                    let used = blocks.shifted(by as u32, section).within(section);
+                    self.program.scratch = self.program.scratch.hull(used);
+                }
+            }
             Place::Peer { .. } => self.program.windowed = true,
             Place::Local { .. } | Place::Slot { .. } => {}
         }

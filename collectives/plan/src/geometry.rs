@@ -3,58 +3,45 @@
 //! All arithmetic is exact: cuts are floors of rational products, computed in 128 bits where 64
 //! don't suffice. Every rank that knows (count, blocks, shares, pieces) computes the same cuts.
 
-use std::ops::Range;
+mod cuts;
+mod error;
 
-use crate::ir::{Blocks, Program, Shares};
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::ir::{Action, Blocks, Buffer, Op, Program, Shares};
+
+use cuts::{Cuts, scale};
+pub use error::GeometryError;
+
+/// How long a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sizes<'a> {
+    /// Elements of the larger of a rank's buffers, as nccl-tests counts. All parts are equal.
+    Equal(u64),
+    /// Elements of each part ([`Op::parts`]): the counts of all_gather_v and its like; of
+    /// all_to_all_v what this rank sends to each rank, then what it gets from each.
+    Parts(&'a [u64]),
+}
 
 /// A message of `count` elements cut into blocks and pieces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Geometry {
     count: u64,
     blocks: u32,
+    section: u32,
+    names: Option<Arc<[u32]>>,
+    cuts: Cuts,
+    /// Elements of the largest block.
+    largest: u64,
     pieces: u64,
-    shares: Shares,
-}
-
-/// A message that can't be cut as asked.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum GeometryError {
-    /// There must be a block and a piece.
-    #[error(
-        "a message needs at least one block and one piece, got {blocks} blocks and {pieces} pieces"
-    )]
-    Nothing {
-        /// Blocks asked for.
-        blocks: u32,
-        /// Pieces asked for.
-        pieces: u64,
-    },
-    /// The shares don't describe the blocks.
-    #[error(
-        "shares of {got} blocks for a message of {blocks} blocks, or shares that decrease or add up to nothing"
-    )]
-    Shares {
-        /// Blocks of the message.
-        blocks: u32,
-        /// Entries of the shares.
-        got: usize,
-    },
-    /// Not even one element of each block fits into a slot.
-    #[error(
-        "a slot of {slot_bytes} bytes can't hold one element of {element_bytes} bytes of each of {blocks} blocks; use larger slots or another algorithm"
-    )]
-    SlotTooSmall {
-        /// Bytes of one slot.
-        slot_bytes: u64,
-        /// Bytes of one element.
-        element_bytes: u32,
-        /// Blocks in the widest put.
-        blocks: u32,
-    },
+    /// Pieces of each block, where blocks have pieces of their own.
+    own_pieces: Option<Arc<[u64]>>,
 }
 
 impl Geometry {
-    /// Cuts `count` elements into `blocks` blocks by `shares`, and each block into `pieces`.
+    /// Cuts `count` elements into `blocks` blocks by `shares`, and each block into `pieces`. Names
+    /// are numbers, and there is one section.
     pub fn new(
         count: u64,
         blocks: u32,
@@ -64,33 +51,112 @@ impl Geometry {
         if blocks == 0 || pieces == 0 {
             return Err(GeometryError::Nothing { blocks, pieces });
         }
-        if let Shares::Cumulative(ends) = &shares {
-            let ordered = ends.windows(2).all(|pair| pair[0] <= pair[1]);
-            if ends.len() != blocks as usize || !ordered || ends.last() == Some(&0) {
-                return Err(GeometryError::Shares {
-                    blocks,
-                    got: ends.len(),
-                });
-            }
-        }
+        let parts = match &shares {
+            Shares::Within { starts, .. } => starts.len().saturating_sub(1),
+            _ => 1,
+        };
+        let part = |part: usize| scale(count, part as u64, parts as u64);
+        let cuts = Cuts::new(blocks, &shares, parts, part)?;
         Ok(Self {
             count,
             blocks,
+            section: blocks,
+            names: None,
+            largest: cuts.largest(),
+            cuts,
             pieces,
-            shares,
+            own_pieces: None,
         })
     }
 
-    /// The message of a program, with as many pieces as [`pieces_for`] asks for.
+    /// Cuts the message of a program, in one piece.
+    pub fn of(program: &Program, sizes: Sizes<'_>) -> Result<Self, GeometryError> {
+        let (blocks, shares) = (program.blocks, &program.shares);
+        let parts = program.op.parts(program.ranks);
+        let whole = match sizes {
+            Sizes::Equal(count) => {
+                let count = message_elements(program.op, count);
+                Self::new(count, blocks, shares.clone(), 1)?
+            }
+            Sizes::Parts(sizes) if sizes.len() == parts as usize => {
+                let mut ends = vec![0u64; sizes.len() + 1];
+                for (index, &size) in sizes.iter().enumerate() {
+                    let end = ends[index].checked_add(size);
+                    ends[index + 1] = end.ok_or(GeometryError::TooLong)?;
+                }
+                let cuts = Cuts::new(blocks, shares, sizes.len(), |part| ends[part])?;
+                Self {
+                    count: ends[sizes.len()],
+                    blocks,
+                    section: blocks,
+                    names: None,
+                    largest: cuts.largest(),
+                    cuts,
+                    pieces: 1,
+                    own_pieces: None,
+                }
+            }
+            Sizes::Parts(sizes) => {
+                let got = sizes.len();
+                return Err(GeometryError::Parts { parts, got });
+            }
+        };
+        Ok(Self {
+            section: program.section,
+            names: program.names.clone(),
+            ..whole
+        })
+    }
+
+    /// The message of a program, with as few pieces as fit into slots of `slot_bytes`.
     pub fn for_program(
         program: &Program,
-        count: u64,
+        sizes: Sizes<'_>,
         element_bytes: u32,
         slot_bytes: u64,
     ) -> Result<Self, GeometryError> {
-        let mut whole = Self::new(count, program.blocks, program.shares.clone(), 1)?;
-        whole.pieces = whole.pieces_for(program.max_put_blocks, element_bytes, slot_bytes)?;
-        Ok(whole)
+        let whole = Self::of(program, sizes)?;
+        let pieces = whole.pieces_for(program.max_put_blocks, element_bytes, slot_bytes)?;
+        whole.in_pieces(pieces)
+    }
+
+    /// The same message in so many pieces.
+    pub fn in_pieces(self, pieces: u64) -> Result<Self, GeometryError> {
+        if pieces == 0 {
+            let blocks = self.blocks;
+            return Err(GeometryError::Nothing { blocks, pieces });
+        }
+        Ok(Self {
+            pieces,
+            own_pieces: None,
+            ..self
+        })
+    }
+
+    /// The same message, each block in as few pieces as fit into `put_bytes`, but at least one.
+    ///
+    /// For an all_to_all_v: of a block only the two ranks between which it goes know the size, so
+    /// nobody else can agree on its pieces. The message has as many pieces as the block with the
+    /// most.
+    pub fn in_own_pieces(self, element_bytes: u32, put_bytes: u64) -> Result<Self, GeometryError> {
+        let each = put_bytes / u64::from(element_bytes.max(1));
+        if each == 0 {
+            return Err(GeometryError::SlotTooSmall {
+                slot_bytes: put_bytes,
+                element_bytes,
+                blocks: 1,
+            });
+        }
+        let pieces = |block: u32| {
+            let range = self.block(block);
+            (range.end - range.start).div_ceil(each).max(1)
+        };
+        let own: Arc<[u64]> = (0..self.blocks).map(pieces).collect();
+        Ok(Self {
+            pieces: own.iter().copied().max().unwrap_or(1),
+            own_pieces: Some(own),
+            ..self
+        })
     }
 
     /// Elements of the message.
@@ -105,54 +171,89 @@ impl Geometry {
         self.blocks
     }
 
+    /// Blocks of a section: modulo what names of blocks count.
+    #[must_use]
+    pub fn section(&self) -> u32 {
+        self.section
+    }
+
     /// Pieces of the message.
     #[must_use]
     pub fn pieces(&self) -> u64 {
         self.pieces
     }
 
+    /// The pieces in which an action of a program over `ranks` ranks runs: [`Geometry::pieces`],
+    /// unless blocks have pieces of their own.
+    #[must_use]
+    pub fn pieces_of(&self, action: &Action, ranks: u32) -> u64 {
+        match &self.own_pieces {
+            None => self.pieces,
+            Some(own) => {
+                let block = action.subject(ranks);
+                own.get(block as usize).copied().unwrap_or(self.pieces)
+            }
+        }
+    }
+
+    /// The first element, counted from the start of the message, of what a buffer of a rank holds.
+    #[must_use]
+    pub fn start_of(&self, program: &Program, buffer: Buffer, rank: u32) -> u64 {
+        self.cuts.at(program.held(buffer, rank).start)
+    }
+
     /// The elements of a block. Empty past the last block.
     #[must_use]
     pub fn block(&self, block: u32) -> Range<u64> {
-        self.cut(block)..self.cut(block.saturating_add(1))
+        let number = self.number(block);
+        self.cuts.at(number)..self.cuts.at(number.saturating_add(1))
     }
 
     /// The elements, counted from the start of the message, of one piece of one block.
     #[must_use]
     pub fn piece(&self, block: u32, piece: u64) -> Range<u64> {
         let Range { start, end } = self.block(block);
-        if self.pieces == 1 {
+        let pieces = match &self.own_pieces {
+            None => self.pieces,
+            Some(own) => own.get(block as usize).copied().unwrap_or(self.pieces),
+        };
+        if pieces == 1 {
             return if piece == 0 { start..end } else { end..end };
         }
-        let size = end - start;
-        let at = |index: u64| start + scale(size, index.min(self.pieces), self.pieces);
-        at(piece)..at(piece.saturating_add(1))
+        let part = part_of(end - start, piece, pieces);
+        start + part.start..start + part.end
     }
 
     /// Elements of one piece of several blocks: what a put of them holds.
     #[must_use]
     pub fn packed(&self, blocks: Blocks, piece: u64) -> u64 {
-        blocks
-            .iter()
-            .map(|block| {
-                let range = self.piece(block, piece);
-                range.end - range.start
-            })
-            .sum()
+        if self.own_pieces.is_none()
+            && let Some(sum) = self.packed_at_once(blocks, piece)
+        {
+            return sum;
+        }
+        let size = |block| {
+            let range = self.piece(block, piece);
+            range.end - range.start
+        };
+        blocks.iter(self.section).map(size).sum()
     }
 
-    /// Where, in elements, block `block` starts in a slot that holds one piece of `blocks`.
+    /// Where, in elements, the block at a position of a set starts in a slot that holds one piece
+    /// of the set.
     #[must_use]
-    pub fn packed_offset(&self, blocks: Blocks, block: u32, piece: u64) -> u64 {
-        let before = block.clamp(blocks.first, blocks.end()) - blocks.first;
-        self.packed(Blocks::new(blocks.first, before), piece)
+    pub fn packed_offset(&self, blocks: Blocks, position: u32, piece: u64) -> u64 {
+        self.packed(blocks.prefix(position.min(blocks.count)), piece)
     }
 
-    /// Elements of the largest piece of any `blocks` neighbouring blocks, or a little more: how
-    /// much room a slot or a scratch instance needs.
+    /// Elements of the largest piece of any `blocks` blocks, or a little more: how much room a
+    /// slot or a scratch instance needs.
     #[must_use]
     pub fn room(&self, blocks: u32) -> u64 {
-        let each = self.largest_block().div_ceil(self.pieces);
+        let each = match self.own_pieces {
+            None => self.largest.div_ceil(self.pieces),
+            Some(_) => self.largest,
+        };
         each.saturating_mul(u64::from(blocks)).min(self.count)
     }
 
@@ -163,8 +264,7 @@ impl Geometry {
         element_bytes: u32,
         slot_bytes: u64,
     ) -> Result<u64, GeometryError> {
-        let largest = self.largest_block();
-        let whole = u128::from(largest) * u128::from(put_blocks);
+        let whole = u128::from(self.largest) * u128::from(put_blocks);
         let whole = whole.min(u128::from(self.count)) * u128::from(element_bytes);
         if whole <= u128::from(slot_bytes) {
             return Ok(1);
@@ -176,52 +276,58 @@ impl Geometry {
                 element_bytes,
                 blocks: put_blocks,
             }),
-            each => Ok(largest.div_ceil(each)),
+            each => Ok(self.largest.div_ceil(each)),
         }
     }
 
-    /// Elements of the largest block.
-    fn largest_block(&self) -> u64 {
-        match &self.shares {
-            Shares::Equal => self.count.div_ceil(u64::from(self.blocks)),
-            Shares::Cumulative(_) => (0..self.blocks)
-                .map(|block| {
-                    let range = self.block(block);
-                    range.end - range.start
-                })
-                .max()
-                .unwrap_or(0),
+    /// [`Geometry::packed`] without a look at each block, where that can be.
+    fn packed_at_once(&self, blocks: Blocks, piece: u64) -> Option<u64> {
+        let sized = |size: u64| {
+            let part = part_of(size, piece, self.pieces);
+            part.end - part.start
+        };
+        let count = u64::from(blocks.count);
+        if let Cuts::Equal { .. } = self.cuts
+            && self.count.is_multiple_of(u64::from(self.blocks))
+        {
+            return Some(count * sized(self.largest));
         }
+        if self.names.is_some() || !blocks.is_plain(self.section) {
+            return None;
+        }
+        let whole = self.cuts.at(blocks.end()) - self.cuts.at(blocks.first);
+        if self.pieces == 1 {
+            return Some(if piece == 0 { whole } else { 0 });
+        }
+        let Cuts::Equal { .. } = self.cuts else {
+            return None;
+        };
+        // Blocks are of two sizes, one element apart.
+        let small = self.count / u64::from(self.blocks);
+        let larger = whole - small * count;
+        Some((count - larger) * sized(small) + larger * sized(small + 1))
     }
 
-    /// The first element of block `block`, or the end of the message.
-    fn cut(&self, block: u32) -> u64 {
-        let block = block.min(self.blocks);
-        match &self.shares {
-            Shares::Equal => scale(self.count, u64::from(block), u64::from(self.blocks)),
-            Shares::Cumulative(ends) => match block.checked_sub(1) {
-                None => 0,
-                Some(before) => scale(self.count, ends[before as usize], ends[ends.len() - 1]),
-            },
+    fn number(&self, name: u32) -> u32 {
+        match &self.names {
+            None => name,
+            Some(names) => names.get(name as usize).copied().unwrap_or(self.blocks),
         }
     }
 }
 
-/// `floor(value * part / whole)` for `part <= whole`.
-fn scale(value: u64, part: u64, whole: u64) -> u64 {
-    match value.checked_mul(part) {
-        Some(product) => product / whole,
-        // The quotient is at most `value`, so it fits.
-        None => (u128::from(value) * u128::from(part) / u128::from(whole)) as u64,
-    }
+/// The part of `size` elements that is piece `piece` of `pieces`.
+fn part_of(size: u64, piece: u64, pieces: u64) -> Range<u64> {
+    let at = |index: u64| scale(size, index.min(pieces), pieces);
+    at(piece)..at(piece.saturating_add(1))
 }
 
-/// The fewest pieces with which every put of a program fits into a slot of `slot_bytes`.
-pub fn pieces_for(
-    program: &Program,
-    count: u64,
-    element_bytes: u32,
-    slot_bytes: u64,
-) -> Result<u64, GeometryError> {
-    Geometry::for_program(program, count, element_bytes, slot_bytes).map(|g| g.pieces)
+/// Elements of the message of an operation whose larger buffer has `count`.
+#[must_use]
+pub fn message_elements(op: Op, count: u64) -> u64 {
+    match op {
+        // Input and output, one after the other.
+        Op::AllToAll => count.saturating_mul(2),
+        _ => count,
+    }
 }

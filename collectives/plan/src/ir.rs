@@ -10,6 +10,10 @@
 //! message, also in a buffer that holds only some of them ([`Program::held`]): `In` of all_gather
 //! and `Out` of reduce_scatter hold the own block alone.
 //!
+//! Blocks have *names*: their numbers in the message, unless [`Program::names`] says otherwise. Names
+//! count modulo [`Program::section`] within their section, so that a set of blocks may go over the
+//! end of a section and on at its start ([`Blocks`]).
+//!
 //! In all_to_all over `p` ranks, block `d` is what goes to rank `d`, block `p + s` what comes from
 //! rank `s`: `In` holds the first half of the message, `Out` the second. The two halves may be cut
 //! in different ways, and differently on each rank: a rank knows its own row and column of the
@@ -32,6 +36,11 @@
 //!     }
 //! }
 //! ```
+//!
+//! Equal steps for one peer after the other are written once, as a [`Loop`]: in its `i`-th iteration
+//! the peers and blocks that a step names are `i` times its [`Drift`] further on. So the program of
+//! a ring or of a mesh is as short for thousands of ranks as for two. [`Program::at`] gives the
+//! steps one by one, with the drift applied.
 //!
 //! The skew gives software pipelining: work on one piece fills the time in which another piece
 //! travels. Steps run in order; a step may start when the one before it has taken effect.
@@ -75,8 +84,17 @@
 //! - *Windows.* A program with [`Place::Peer`] may touch a peer's memory only between a signal
 //!   that this peer sent in this operation and a signal that this peer waits for before it ends.
 
-use std::fmt;
-use std::sync::Arc;
+mod action;
+mod blocks;
+mod place;
+mod program;
+mod walk;
+
+pub use action::{Action, Drift, Step};
+pub use blocks::Blocks;
+pub use place::{Place, Value};
+pub use program::{Loop, Program, Shares};
+pub use walk::Cursor;
 
 pub use crate::op::{Op, OpKind, UnknownOp};
 
@@ -95,330 +113,4 @@ pub enum Buffer {
     /// It has the same blocks as the message, but only those of [`Program::scratch`] need memory,
     /// and only for `max_skew + 1` pieces: piece `r` may use instance `r % (max_skew + 1)`.
     Scratch,
-}
-
-/// A contiguous range of blocks of the message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Blocks {
-    /// The first block.
-    pub first: u32,
-    /// How many blocks.
-    pub count: u32,
-}
-
-impl Blocks {
-    /// No block.
-    pub const NONE: Blocks = Blocks { first: 0, count: 0 };
-
-    /// `count` blocks from `first` on.
-    #[must_use]
-    pub const fn new(first: u32, count: u32) -> Self {
-        Self { first, count }
-    }
-
-    /// One block.
-    #[must_use]
-    pub const fn one(block: u32) -> Self {
-        Self::new(block, 1)
-    }
-
-    /// The block after the last one.
-    #[must_use]
-    pub const fn end(self) -> u32 {
-        self.first + self.count
-    }
-
-    /// Whether there is no block in the range.
-    #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.count == 0
-    }
-
-    /// Whether `other` lies within this range. An empty range lies within any.
-    #[must_use]
-    pub const fn contains(self, other: Blocks) -> bool {
-        other.is_empty() || (self.first <= other.first && other.end() <= self.end())
-    }
-
-    /// The block numbers.
-    pub fn iter(self) -> std::ops::Range<u32> {
-        self.first..self.end()
-    }
-
-    /// The smallest range that holds both.
-    #[must_use]
-    pub fn hull(self, other: Blocks) -> Blocks {
-        if self.is_empty() {
-            return other;
-        }
-        if other.is_empty() {
-            return self;
-        }
-        let first = self.first.min(other.first);
-        Blocks::new(first, self.end().max(other.end()) - first)
-    }
-}
-
-impl fmt::Display for Blocks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.count {
-            0 => f.write_str("[]"),
-            1 => write!(f, "[{}]", self.first),
-            _ => write!(f, "[{}..{}]", self.first, self.end()),
-        }
-    }
-}
-
-/// Where an operand is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Place {
-    /// A buffer of this rank.
-    Local {
-        /// Which buffer.
-        buffer: Buffer,
-        /// Which blocks of it.
-        blocks: Blocks,
-    },
-    /// The current slot of a channel to this rank. It can be read only.
-    Slot {
-        /// The rank that put it.
-        from: u32,
-        /// Which blocks of those that the put holds; see [`Action::Wait`].
-        blocks: Blocks,
-    },
-    /// A buffer of a peer, which must be a window. Windowed programs only, mapped links only.
-    Peer {
-        /// The peer.
-        rank: u32,
-        /// Which buffer: never scratch.
-        buffer: Buffer,
-        /// Which blocks of it.
-        blocks: Blocks,
-    },
-}
-
-impl Place {
-    /// The blocks that the place names; they give its size.
-    #[must_use]
-    pub fn blocks(self) -> Blocks {
-        match self {
-            Place::Local { blocks, .. }
-            | Place::Slot { blocks, .. }
-            | Place::Peer { blocks, .. } => blocks,
-        }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Place::Local { buffer, blocks } => write!(f, "{buffer:?}{blocks}"),
-            Place::Slot { from, blocks } => write!(f, "Slot({from}){blocks}"),
-            Place::Peer {
-                rank,
-                buffer,
-                blocks,
-            } => write!(f, "Peer({rank}).{buffer:?}{blocks}"),
-        }
-    }
-}
-
-/// What a put carries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Value {
-    /// Nothing: a bare signal.
-    Empty,
-    /// The contents of a place.
-    Copy(Place),
-    /// `a (+) b`, reduced on the way into the slot. Both name the same blocks.
-    Reduce {
-        /// The left operand.
-        a: Place,
-        /// The right operand.
-        b: Place,
-        /// As in [`Action::Reduce`].
-        last: bool,
-    },
-}
-
-impl Value {
-    /// The blocks that the put holds.
-    #[must_use]
-    pub fn blocks(self) -> Blocks {
-        match self {
-            Value::Empty => Blocks::NONE,
-            Value::Copy(place) | Value::Reduce { a: place, .. } => place.blocks(),
-        }
-    }
-}
-
-/// One thing that a rank does with one piece.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Action {
-    /// `dst = src`. Both name the same blocks; in all_to_all blocks of the same sizes.
-    Copy {
-        /// A local or a peer's place.
-        dst: Place,
-        /// Any place.
-        src: Place,
-    },
-    /// `dst = a (+) b`, in this order, rounded to the element type.
-    Reduce {
-        /// A local or a peer's place. It may be exactly `a` or `b`.
-        dst: Place,
-        /// The left operand.
-        a: Place,
-        /// The right operand.
-        b: Place,
-        /// The result is the operation's complete value: what `avg` divides.
-        last: bool,
-    },
-    /// Waits for a free slot of the channel to `to`, writes the value into it, signals.
-    Put {
-        /// The receiving rank.
-        to: u32,
-        /// What the slot will hold.
-        value: Value,
-    },
-    /// Waits for the next put from a rank and makes it that rank's current slot.
-    Wait {
-        /// The rank that puts.
-        from: u32,
-        /// What the put holds: exactly the blocks of its value, none for a bare signal. In
-        /// all_to_all the two sides may know them by different numbers.
-        blocks: Blocks,
-    },
-    /// Gives the current slot of a rank back to it.
-    Release {
-        /// The rank that put it.
-        from: u32,
-    },
-}
-
-impl Action {
-    /// In an all_to_all over `ranks` ranks, the block that the action is about: what decides in
-    /// how many pieces it runs, where blocks have sizes of their own.
-    #[must_use]
-    pub fn subject(self, ranks: u32) -> u32 {
-        match self {
-            Action::Put { to, .. } => to,
-            Action::Wait { from, .. } | Action::Release { from } => ranks.saturating_add(from),
-            Action::Copy { dst, src } => match src {
-                Place::Slot { from, .. } => ranks.saturating_add(from),
-                _ => dst.blocks().first,
-            },
-            Action::Reduce { dst, .. } => dst.blocks().first,
-        }
-    }
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mark = |last: bool| if last { " (last)" } else { "" };
-        match *self {
-            Action::Copy { dst, src } => write!(f, "{dst} = {src}"),
-            Action::Reduce { dst, a, b, last } => write!(f, "{dst} = {a} + {b}{}", mark(last)),
-            Action::Put { to, value } => match value {
-                Value::Empty => write!(f, "put {to}: signal"),
-                Value::Copy(place) => write!(f, "put {to}: {place}"),
-                Value::Reduce { a, b, last } => write!(f, "put {to}: {a} + {b}{}", mark(last)),
-            },
-            Action::Wait { from, blocks } => write!(f, "wait {from}: {blocks}"),
-            Action::Release { from } => write!(f, "release {from}"),
-        }
-    }
-}
-
-/// An action and the pipeline stage in which it runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Step {
-    /// What to do.
-    pub action: Action,
-    /// How many rounds behind the newest piece.
-    pub skew: u16,
-}
-
-/// How the message is divided into blocks.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub enum Shares {
-    /// All blocks equal, up to one element.
-    #[default]
-    Equal,
-    /// Block `b` gets the part of the message between entries `b - 1` and `b`, over the last
-    /// entry: rational shares with one common denominator. Never decreasing, last entry not zero.
-    Cumulative(Arc<[u64]>),
-}
-
-/// What one rank does for one operation.
-///
-/// The step list is the whole program; the other numbers can be derived from it and are here so
-/// that an executor needs no pass over the steps to size its memory.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Program {
-    /// The operation, as this rank calls it.
-    pub op: Op,
-    /// The rank whose program this is.
-    pub rank: u32,
-    /// Ranks of the communicator.
-    pub ranks: u32,
-    /// Blocks of the message; at least 1.
-    pub blocks: u32,
-    /// Sizes of the blocks.
-    pub shares: Shares,
-    /// The blocks of [`Buffer::Scratch`] that need memory.
-    pub scratch: Blocks,
-    /// The largest number of blocks in one put, or in one access to a peer's window, of *any*
-    /// rank: it decides the number of pieces, on which all ranks must agree.
-    ///
-    /// 0 where nothing but signals travels.
-    pub max_put_blocks: u32,
-    /// The largest skew of a step.
-    pub max_skew: u16,
-    /// Whether the program names [`Place::Peer`].
-    pub windowed: bool,
-    /// The steps, in order.
-    pub steps: Vec<Step>,
-}
-
-impl Program {
-    /// The blocks that a buffer of this rank holds; see [`Op::holds`].
-    #[must_use]
-    pub fn holds(&self, buffer: Buffer) -> Blocks {
-        self.held(buffer, self.rank)
-    }
-
-    /// The blocks that a buffer of a rank holds.
-    ///
-    /// Every part of the message ([`Op::parts`]) has as many blocks as the others.
-    #[must_use]
-    pub fn held(&self, buffer: Buffer, rank: u32) -> Blocks {
-        let parts = self.op.holds(buffer, rank, self.ranks);
-        let each = self.blocks / self.op.parts(self.ranks).max(1);
-        Blocks::new(parts.start * each, (parts.end - parts.start) * each)
-    }
-
-    /// How many instances of the scratch blocks must exist: one for each piece in flight.
-    #[must_use]
-    pub fn scratch_instances(&self) -> u32 {
-        u32::from(self.max_skew) + 1
-    }
-}
-
-impl fmt::Display for Program {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "{} rank {} of {}: {} blocks, {} steps, skew up to {}",
-            self.op,
-            self.rank,
-            self.ranks,
-            self.blocks,
-            self.steps.len(),
-            self.max_skew
-        )?;
-        for (index, step) in self.steps.iter().enumerate() {
-            writeln!(f, "{index:4} ~{} {}", step.skew, step.action)?;
-        }
-        Ok(())
-    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use unisono_plan::geometry::{GeometryError, pieces_for};
+use unisono_plan::geometry::{GeometryError, Sizes};
 use unisono_plan::{Algorithm, Blocks, Geometry, Op, Shape, Shares, generate};
 
 /// Small counts, and counts far beyond 4 GiB.
@@ -83,8 +83,8 @@ proptest! {
         let blocks = Blocks::new(first, n.min(g.blocks() - first));
         for piece in 0..g.pieces() {
             let mut at = 0;
-            for block in blocks.iter() {
-                prop_assert_eq!(g.packed_offset(blocks, block, piece), at);
+            for (position, block) in (0..).zip(blocks.iter(g.section())) {
+                prop_assert_eq!(g.packed_offset(blocks, position, piece), at);
                 at += g.packed(Blocks::one(block), piece);
             }
             prop_assert_eq!(g.packed(blocks, piece), at);
@@ -105,7 +105,7 @@ proptest! {
             for rank in 0..ranks {
                 let shape = Shape { op: Op::AllReduce, ranks, rank, windowed: false };
                 let program = generate(algorithm, &shape).unwrap();
-                let g = Geometry::for_program(&program, count, bytes, slot).unwrap();
+                let g = Geometry::for_program(&program, Sizes::Equal(count), bytes, slot).unwrap();
                 prop_assert_eq!(*pieces.get_or_insert(g.pieces()), g.pieces(), "ranks agree");
                 let room = g.room(program.max_put_blocks);
                 prop_assert!(u128::from(room) * u128::from(bytes) <= u128::from(slot));
@@ -123,9 +123,11 @@ fn a_small_message_is_one_piece() {
         windowed: false,
     };
     let program = generate(Algorithm::MeshTwoShot, &shape).unwrap();
-    assert_eq!(pieces_for(&program, 0, 4, 1024), Ok(1));
-    assert_eq!(pieces_for(&program, 1024, 4, 1024), Ok(1));
-    assert_eq!(pieces_for(&program, 1025, 4, 1024), Ok(2));
+    let pieces = |count| {
+        let cut = Geometry::for_program(&program, Sizes::Equal(count), 4, 1024);
+        cut.unwrap().pieces()
+    };
+    assert_eq!([0, 1024, 1025].map(pieces), [1, 1, 2]);
 }
 
 #[test]

@@ -4,14 +4,20 @@
 //! buffers are addressed by element offsets alone, so a wrong cut or offset gives wrong numbers.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
-use unisono_plan::ir::MIN_SLOTS;
+use unisono_plan::geometry::Sizes;
+use unisono_plan::ir::{Cursor, MIN_SLOTS};
 use unisono_plan::verify::programs;
-use unisono_plan::{Action, Algorithm, Blocks, Buffer, Geometry, Op, Place, Program, Value};
+use unisono_plan::{
+    Action, Algorithm, Blocks, Buffer, Geometry, Op, OpKind, Place, Program, Value,
+};
 
-/// Fits one element of each block of the widest put here: six, and a little more.
+/// Fits one element of each block of most puts here, and a little more.
 const SLOT_BYTES: u64 = 56;
 const ELEMENT_BYTES: u32 = 8;
+/// What was never written.
+const NOTHING: u64 = u64::MAX / 2;
 
 struct Put {
     blocks: Blocks,
@@ -26,17 +32,42 @@ struct Channel {
 
 struct Run {
     programs: Vec<Program>,
-    geometry: Geometry,
+    /// By rank: in an all_to_all_v each knows only its own sizes.
+    geometry: Vec<Geometry>,
     in_place: bool,
-    /// In, Out and Scratch of each rank, each as long as the message.
+    slot_bytes: u64,
+    /// In and Out of each rank, each as long as the message, and scratch.
     memory: Vec<[Vec<u64>; 3]>,
     channels: Vec<Vec<Channel>>,
 }
 
 impl Run {
-    fn elements(&self, blocks: Blocks, piece: u64) -> Vec<usize> {
-        let ranges = blocks.iter().map(|block| self.geometry.piece(block, piece));
-        ranges.flatten().map(|index| index as usize).collect()
+    /// Where the elements of some blocks are in a buffer of a rank.
+    fn elements(&self, rank: u32, buffer: Buffer, blocks: Blocks, piece: u64) -> Vec<usize> {
+        let (program, geometry) = (&self.programs[rank as usize], &self.geometry[rank as usize]);
+        let names = blocks.iter(geometry.section());
+        if buffer == Buffer::Scratch {
+            let scratch = program.scratch;
+            let instance = piece % u64::from(program.scratch_instances());
+            let base = instance * geometry.room(scratch.count);
+            let of = |name: u32| {
+                let start = base + geometry.packed_offset(scratch, name - scratch.first, piece);
+                start..start + geometry.packed(Blocks::one(name), piece)
+            };
+            return names.flat_map(of).map(|index| index as usize).collect();
+        }
+        let input = geometry.start_of(program, Buffer::In, rank);
+        let output = geometry.start_of(program, buffer, rank);
+        let shift = match program.op {
+            // In place, what goes and what comes is the same memory.
+            Op::AllToAll if self.in_place && buffer == Buffer::Out => output - input,
+            _ => 0,
+        };
+        let ranges = names.map(|name| geometry.piece(name, piece));
+        ranges
+            .flatten()
+            .map(|index| (index - shift) as usize)
+            .collect()
     }
 
     fn buffer(&mut self, rank: u32, buffer: Buffer) -> &mut Vec<u64> {
@@ -52,17 +83,17 @@ impl Run {
             Place::Local { buffer, .. } => (me, buffer),
             Place::Peer { rank, buffer, .. } => (rank, buffer),
             Place::Slot { from, blocks } => {
+                let geometry = &self.geometry[me as usize];
                 let slot = &self.channels[from as usize][me as usize].current;
                 let slot = slot.as_ref().expect("a current slot");
-                let at = self
-                    .geometry
-                    .packed_offset(slot.blocks, blocks.first, piece)
-                    as usize;
-                let size = self.geometry.packed(blocks, piece) as usize;
+                let start = slot.blocks.find(blocks, geometry.section());
+                let start = start.expect("a part of the slot");
+                let at = geometry.packed_offset(slot.blocks, start, piece) as usize;
+                let size = geometry.packed(blocks, piece) as usize;
                 return slot.data[at..at + size].to_vec();
             }
         };
-        let elements = self.elements(place.blocks(), piece);
+        let elements = self.elements(rank, buffer, place.blocks(), piece);
         let memory = self.buffer(rank, buffer);
         elements.into_iter().map(|index| memory[index]).collect()
     }
@@ -73,7 +104,7 @@ impl Run {
             Place::Peer { rank, buffer, .. } => (rank, buffer),
             Place::Slot { .. } => panic!("a slot is written"),
         };
-        let elements = self.elements(place.blocks(), piece);
+        let elements = self.elements(rank, buffer, place.blocks(), piece);
         assert_eq!(elements.len(), data.len());
         let memory = self.buffer(rank, buffer);
         for (index, &value) in elements.into_iter().zip(data) {
@@ -84,7 +115,7 @@ impl Run {
     fn sum(&mut self, me: u32, a: Place, b: Place, piece: u64) -> Vec<u64> {
         let (x, y) = (self.load(me, a, piece), self.load(me, b, piece));
         assert_eq!(x.len(), y.len());
-        x.iter().zip(&y).map(|(x, y)| x + y).collect()
+        x.iter().zip(&y).map(|(x, y)| x.wrapping_add(*y)).collect()
     }
 
     /// Runs one action if it need not wait.
@@ -110,17 +141,21 @@ impl Run {
                     Value::Reduce { a, b, .. } => self.sum(me, a, b, piece),
                 };
                 let bytes = data.len() as u64 * u64::from(ELEMENT_BYTES);
-                assert!(bytes <= SLOT_BYTES, "a put of {bytes} bytes");
+                assert!(bytes <= self.slot_bytes, "a put of {bytes} bytes");
                 let blocks = value.blocks();
                 let channel = &mut self.channels[me as usize][to as usize];
                 channel.queue.push_back(Put { blocks, data });
             }
-            Action::Wait { from, .. } => {
+            Action::Wait { from, blocks } => {
                 let channel = &mut self.channels[from as usize][me as usize];
-                let Some(put) = channel.queue.pop_front() else {
+                let Some(mut put) = channel.queue.pop_front() else {
                     return false;
                 };
-                channel.current = Some(put);
+                // The two sides of an all_to_all know blocks by different numbers.
+                put.blocks = blocks;
+                let size = self.geometry[me as usize].packed(blocks, piece);
+                assert_eq!(put.data.len() as u64, size, "both sides know the size");
+                self.channels[from as usize][me as usize].current = Some(put);
             }
             Action::Release { from } => {
                 self.channels[from as usize][me as usize].current = None;
@@ -130,25 +165,30 @@ impl Run {
     }
 
     fn run(&mut self) {
-        let mut at = vec![(0u64, 0usize); self.programs.len()];
-        let pieces = self.geometry.pieces();
+        let mut at = vec![(0u64, Cursor::START); self.programs.len()];
         let programs = self.programs.clone();
+        let rounds = |run: &Run, program: &Program| {
+            let pieces = run.geometry[program.rank as usize].pieces();
+            pieces + u64::from(program.max_skew)
+        };
         loop {
             let (mut moved, mut ended) = (false, 0);
-            for (program, (round, step)) in programs.iter().zip(&mut at) {
-                while *round < pieces + u64::from(program.max_skew) {
-                    if let Some(&now) = program.steps.get(*step) {
-                        let piece = round.wrapping_sub(u64::from(now.skew));
-                        if piece < pieces && !self.act(program.rank, now.action, piece) {
+            for (program, (round, cursor)) in programs.iter().zip(&mut at) {
+                while *round < rounds(self, program) {
+                    if let Some(step) = program.at(*cursor) {
+                        let piece = round.wrapping_sub(u64::from(step.skew));
+                        let geometry = &self.geometry[program.rank as usize];
+                        let pieces = geometry.pieces_of(&step.action, program.ranks);
+                        if piece < pieces && !self.act(program.rank, step.action, piece) {
                             break;
                         }
-                        *step += 1;
+                        program.advance(cursor);
                     } else {
-                        (*round, *step) = (*round + 1, 0);
+                        (*round, *cursor) = (*round + 1, Cursor::START);
                     }
                     moved = true;
                 }
-                ended += usize::from(*round >= pieces + u64::from(program.max_skew));
+                ended += usize::from(*round >= rounds(self, program));
             }
             if ended == programs.len() {
                 return;
@@ -162,20 +202,40 @@ fn input(rank: u32, index: u64) -> u64 {
     (u64::from(rank) + 1) * 1_000_003 + index * 7919
 }
 
-fn check(algorithm: Algorithm, op: Op, ranks: u32, count: u64, windowed: bool, in_place: bool) {
-    let programs = programs(algorithm, op, ranks, windowed).unwrap();
-    let first = &programs[0];
-    let geometry = Geometry::for_program(first, count, ELEMENT_BYTES, SLOT_BYTES).unwrap();
-    let memory = (0..ranks).map(|rank| {
-        let input = (0..count).map(|index| input(rank, index)).collect();
+/// Elements of each part of a message, as a rank knows them.
+type Parts<'a> = dyn Fn(u32) -> Vec<u64> + 'a;
+
+/// Runs an operation and compares every element of every output.
+fn check(programs: Vec<Program>, parts: &Parts<'_>, in_place: bool, what: &str) {
+    let ranks = programs[0].ranks;
+    let widest = u64::from(programs[0].max_put_blocks) * u64::from(ELEMENT_BYTES);
+    let slot_bytes = SLOT_BYTES.max(widest);
+    let geometry: Vec<Geometry> = (0..ranks)
+        .map(|rank| {
+            let program = &programs[rank as usize];
+            let parts = parts(rank);
+            let sizes = Sizes::Parts(&parts);
+            let unequal = program.op == Op::AllToAll && !parts.iter().all(|n| *n == parts[0]);
+            let cut = match unequal {
+                true => Geometry::of(program, sizes)
+                    .and_then(|whole| whole.in_own_pieces(ELEMENT_BYTES, slot_bytes)),
+                false => Geometry::for_program(program, sizes, ELEMENT_BYTES, slot_bytes),
+            };
+            cut.unwrap_or_else(|error| panic!("{what}: {error}"))
+        })
+        .collect();
+    let memory = (geometry.iter().zip(&programs)).map(|(geometry, program)| {
+        let count = geometry.count();
+        let room = geometry.room(program.scratch.count) * u64::from(program.scratch_instances());
         [
-            input,
-            vec![u64::MAX / 2; count as usize],
-            vec![u64::MAX / 2; count as usize],
+            (0..count).map(|index| input(program.rank, index)).collect(),
+            vec![NOTHING; count as usize],
+            vec![NOTHING; room as usize],
         ]
     });
     let mut run = Run {
         in_place,
+        slot_bytes,
         memory: memory.collect(),
         channels: (0..ranks)
             .map(|_| (0..ranks).map(|_| Channel::default()).collect())
@@ -185,20 +245,65 @@ fn check(algorithm: Algorithm, op: Op, ranks: u32, count: u64, windowed: bool, i
     };
     run.run();
     for program in run.programs.clone() {
-        let rank = program.rank;
-        for block in program.holds(Buffer::Out).iter() {
-            for index in run.geometry.block(block) {
+        let (op, rank) = (program.op, program.rank);
+        let outputs = run.geometry[rank as usize].start_of(&program, Buffer::Out, rank);
+        for part in op.holds(Buffer::Out, rank, ranks) {
+            let place = span(&parts(rank), part);
+            for index in place.clone() {
                 let wanted = match op {
-                    Op::AllGather => input(block, index),
-                    Op::Broadcast { root } => input(root, index),
+                    Op::AllGather | Op::Gather { .. } => input(part, index),
+                    Op::AllToAll => {
+                        let sent = span(&parts(part - ranks), rank);
+                        input(part - ranks, sent.start + index - place.start)
+                    }
+                    Op::Broadcast { root } | Op::Scatter { root } => input(root, index),
+                    Op::Recv { from } => input(from, index),
                     _ => (0..ranks).map(|rank| input(rank, index)).sum(),
                 };
-                let got = run.buffer(rank, Buffer::Out)[index as usize];
+                let shift = match op {
+                    Op::AllToAll if in_place => outputs,
+                    _ => 0,
+                };
+                let got = run.buffer(rank, Buffer::Out)[(index - shift) as usize];
                 assert_eq!(
                     got, wanted,
-                    "{algorithm} {op}, windowed {windowed}, in place {in_place}: rank {rank} of \
-                     {ranks}, element {index} of {count}"
+                    "{what}, in place {in_place}: rank {rank} of {ranks}, element {index}"
                 );
+            }
+        }
+    }
+}
+
+/// The elements of a part, counted from the start of the message.
+fn span(parts: &[u64], part: u32) -> Range<u64> {
+    let start = parts[..part as usize].iter().sum();
+    start..start + parts[part as usize]
+}
+
+/// Every collective at one root.
+fn ops(ranks: u32) -> impl Iterator<Item = Op> {
+    let root = ranks - 1;
+    OpKind::ALL.into_iter().filter_map(move |kind| match kind {
+        OpKind::AllReduce => Some(Op::AllReduce),
+        OpKind::ReduceScatter => Some(Op::ReduceScatter),
+        OpKind::AllGather => Some(Op::AllGather),
+        OpKind::Broadcast => Some(Op::Broadcast { root }),
+        OpKind::Reduce => Some(Op::Reduce { root }),
+        OpKind::Gather => Some(Op::Gather { root }),
+        OpKind::Scatter => Some(Op::Scatter { root }),
+        OpKind::AllToAll => Some(Op::AllToAll),
+        OpKind::Barrier | OpKind::Send | OpKind::Recv => None,
+    })
+}
+
+/// Calls `run` for every algorithm that has an operation, with and without windows.
+fn for_each_plan(ranks: u32, mut run: impl FnMut(Op, Algorithm, bool)) {
+    for op in ops(ranks) {
+        for algorithm in Algorithm::ALL {
+            for windowed in [false, true] {
+                if algorithm.supports(op, ranks, windowed).is_ok() {
+                    run(op, algorithm, windowed);
+                }
             }
         }
     }
@@ -206,34 +311,55 @@ fn check(algorithm: Algorithm, op: Op, ranks: u32, count: u64, windowed: bool, i
 
 #[test]
 fn programs_compute_what_they_promise() {
-    let ops = [
-        Op::AllReduce,
-        Op::ReduceScatter,
-        Op::AllGather,
-        Op::Broadcast { root: 0 },
-    ];
     let mut runs = 0;
-    for ranks in 1..=6 {
-        for mut op in ops {
-            if let Op::Broadcast { root } = &mut op {
-                *root = ranks - 1;
-            }
-            for algorithm in Algorithm::ALL {
-                for windowed in [false, true] {
-                    if algorithm.supports(op, ranks, windowed).is_err() {
-                        continue;
-                    }
-                    for count in [0, 1, 2, 5, 30, 97] {
-                        let each = if op.has_block_per_rank() { ranks } else { 1 };
-                        for in_place in [false, true] {
-                            let count = count * u64::from(each);
-                            check(algorithm, op, ranks, count, windowed, in_place);
-                            runs += 1;
-                        }
-                    }
+    for ranks in 1..=9 {
+        for_each_plan(ranks, |op, algorithm, windowed| {
+            for count in [0, 1, 2, 5, 30, 97] {
+                for in_place in [false, true] {
+                    let programs = programs(algorithm, op, ranks, windowed).unwrap();
+                    let parts = |_| vec![count; op.parts(ranks) as usize];
+                    let what = format!("{algorithm} {op}, windowed {windowed}, {count} each");
+                    check(programs, &parts, in_place, &what);
+                    runs += 1;
                 }
             }
-        }
+        });
     }
-    assert_eq!(runs, 6 * (6 + 4 + 4 + 5) * 6 * 2);
+    println!("{runs} runs");
+    assert!(runs > 9 * 20 * 12, "{runs}");
+}
+
+#[test]
+fn parts_may_have_sizes_of_their_own() {
+    let mut runs = 0;
+    for ranks in 1..=9 {
+        for_each_plan(ranks, |op, algorithm, windowed| {
+            if !algorithm.allows_unequal(op) {
+                return;
+            }
+            for in_place in [false, true] {
+                let programs = programs(algorithm, op, ranks, windowed).unwrap();
+                // Wildly different, and some nothing. In place both directions must be the same.
+                let pair = |from: u32, to: u32| match in_place {
+                    true => [0, 1, 40, 3][((from + to) % 4) as usize],
+                    false => [0, 50, 2, 1, 9][((3 * from + to) % 5) as usize],
+                };
+                let parts = |rank: u32| match op {
+                    Op::AllToAll => {
+                        let sent = (0..ranks).map(|to| pair(rank, to));
+                        sent.chain((0..ranks).map(|from| pair(from, rank)))
+                            .collect()
+                    }
+                    _ => (0..ranks)
+                        .map(|part| [3, 0, 97, 1][(part % 4) as usize])
+                        .collect(),
+                };
+                let what = format!("{algorithm} {op}, windowed {windowed}, unequal");
+                check(programs, &parts, in_place, &what);
+                runs += 1;
+            }
+        });
+    }
+    println!("{runs} runs");
+    assert!(runs > 9 * 8 * 2, "{runs}");
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use unisono_hal::SupportQuery;
+use unisono_plan::geometry::Sizes;
 use unisono_plan::select::{self, Selection};
 use unisono_plan::{Geometry, Op, Shape};
 
@@ -102,8 +103,8 @@ impl Shared {
             },
         )
         .map_err(|e| unsupported(e.to_string()))?;
-        let shares = program.shares.clone();
-        let geometry = Geometry::new(key.count, program.blocks, shares, winner.pieces)
+        let geometry = Geometry::of(&program, Sizes::Equal(key.count))
+            .and_then(|whole| whole.in_pieces(winner.pieces))
             .map_err(|e| unsupported(e.to_string()))?;
         let hash = mix(winner.pieces
             ^ (winner.algorithm as u64) << 56

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use unisono_hal::{Batch, Reduce};
-use unisono_plan::{Action, Buffer, Place, Step, Value};
+use unisono_plan::{Action, Buffer, Place, Step, Value, ir};
 
 use super::op::Op;
 use super::peer::{Own, Peer, Way};
@@ -19,12 +19,12 @@ const BATCH: usize = 256;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cursor {
     round: u64,
-    step: usize,
+    step: ir::Cursor,
 }
 
 impl Cursor {
     pub(crate) fn is_start(&self) -> bool {
-        self.round == 0 && self.step == 0
+        self.round == 0 && self.step == ir::Cursor::START
     }
 }
 
@@ -58,21 +58,21 @@ impl Lowering<'_> {
     /// Writes commands from `cursor` on until the batch is full; true when the op is fully written.
     pub(crate) fn run(&mut self, op: &Op, cursor: &mut Cursor) -> bool {
         let program = &op.planned.program;
-        let pieces = op.planned.geometry.pieces();
-        let rounds = pieces + u64::from(program.max_skew);
+        let geometry = &op.planned.geometry;
+        let rounds = geometry.pieces() + u64::from(program.max_skew);
         while cursor.round < rounds {
-            while let Some(step) = program.steps.get(cursor.step) {
+            while let Some(step) = program.at(cursor.step) {
                 if self.stream.len() >= BATCH {
                     return false;
                 }
                 if let Some(piece) = cursor.round.checked_sub(u64::from(step.skew))
-                    && piece < pieces
+                    && piece < geometry.pieces_of(&step.action, program.ranks)
                 {
-                    self.step(op, step, cursor.step as u32, piece);
+                    self.step(op, &step, cursor.step.number(), piece);
                 }
-                cursor.step += 1;
+                program.advance(&mut cursor.step);
             }
-            cursor.step = 0;
+            cursor.step = ir::Cursor::START;
             cursor.round += 1;
         }
         if self.posted {
@@ -153,7 +153,7 @@ impl Lowering<'_> {
     fn gather(&mut self, op: &Op, src: &Resolved, piece: u64) {
         let mut before = 0;
         for index in 0..src.blocks.count {
-            let bytes = op.planned.bytes(src.blocks.first + index, piece);
+            let bytes = src.bytes(&op.planned, index, piece);
             let address = src.address(&op.planned, index, piece, before);
             before += bytes;
             match self.runs.last_mut() {
@@ -208,7 +208,7 @@ impl Lowering<'_> {
         let mut before = 0;
         let mut run: Option<([u64; N], u64)> = None;
         for index in 0..places[0].blocks.count {
-            let bytes = op.planned.bytes(places[0].blocks.first + index, piece);
+            let bytes = places[0].bytes(&op.planned, index, piece);
             let at = places.map(|place| place.address(&op.planned, index, piece, before));
             before += bytes;
             match &mut run {
@@ -257,7 +257,7 @@ impl Lowering<'_> {
                 let program = &op.planned.program;
                 let instance = piece % u64::from(program.scratch_instances());
                 let address = self.scratch + instance * op.planned.scratch_instance_bytes();
-                Resolved::part(op, address, program.scratch, blocks, piece)
+                Resolved::scratch(op, address, program.scratch, blocks, piece)
             }
             Place::Local { buffer, blocks } => {
                 Resolved::buffer(op, self.own.rank, self.own.rank, buffer, blocks)

@@ -31,8 +31,19 @@ impl Planned {
 #[derive(Clone, Copy)]
 pub(super) struct Resolved {
     base: u64,
-    packed: bool,
+    lie: Lie,
     pub blocks: Blocks,
+}
+
+/// How blocks lie to each other.
+#[derive(Clone, Copy)]
+enum Lie {
+    /// One after another, the first at the base.
+    Packed,
+    /// Each at its place in the message, which would start at the base.
+    InMessage,
+    /// Each at its place in scratch, which starts at the base.
+    InScratch,
 }
 
 impl Resolved {
@@ -40,21 +51,38 @@ impl Resolved {
     pub(super) fn packed(address: u64, blocks: Blocks) -> Self {
         Self {
             base: address,
-            packed: true,
+            lie: Lie::Packed,
             blocks,
         }
     }
 
     /// Some `blocks` of `within`, which lie one after another from `address`.
     pub(super) fn part(op: &Op, address: u64, within: Blocks, blocks: Blocks, piece: u64) -> Self {
-        let offset = if blocks.first == within.first {
-            0
-        } else {
-            op.planned
-                .geometry
-                .packed_offset(within, blocks.first, piece)
+        let geometry = &op.planned.geometry;
+        // The verifier has shown that they are neighbours there.
+        let offset = match within.find(blocks, geometry.section()) {
+            None | Some(0) => 0,
+            Some(start) => geometry.packed_offset(within, start, piece),
         };
         Self::packed(address + offset * op.planned.element, blocks)
+    }
+
+    /// Some `blocks` of the instance of scratch at `address`, which holds `within`.
+    pub(super) fn scratch(
+        op: &Op,
+        address: u64,
+        within: Blocks,
+        blocks: Blocks,
+        piece: u64,
+    ) -> Self {
+        if blocks.is_plain(op.planned.geometry.section()) {
+            return Self::part(op, address, within, blocks, piece);
+        }
+        Self {
+            base: address,
+            lie: Lie::InScratch,
+            blocks,
+        }
     }
 
     /// Blocks of a buffer of `owner`, each at its place in the message.
@@ -67,25 +95,35 @@ impl Resolved {
             (peer.input, peer.output)
         };
         let address = if buffer == Buffer::In { input } else { output };
-        let held = planned.program.held(buffer, owner);
-        // The buffer starts with the first block that it holds; the base is where block 0 would be.
-        let before = planned.geometry.block(held.first).start * planned.element;
+        let start = planned.geometry.start_of(&planned.program, buffer, owner);
         Self {
-            base: address.wrapping_sub(before),
-            packed: false,
+            base: address.wrapping_sub(start * planned.element),
+            lie: Lie::InMessage,
             blocks,
         }
     }
 
+    /// Bytes of the i-th block in `piece`.
+    pub(super) fn bytes(&self, planned: &Planned, index: u32, piece: u64) -> u64 {
+        planned.bytes(self.block(planned, index), piece)
+    }
+
     /// Address of the i-th block in `piece`; `before` is the bytes of the blocks before it.
     pub(super) fn address(&self, planned: &Planned, index: u32, piece: u64, before: u64) -> u64 {
-        if self.packed {
-            return self.base + before;
-        }
-        let from = planned
-            .geometry
-            .piece(self.blocks.first + index, piece)
-            .start;
+        let geometry = &planned.geometry;
+        let from = match self.lie {
+            Lie::Packed => return self.base + before,
+            Lie::InMessage => geometry.piece(self.block(planned, index), piece).start,
+            Lie::InScratch => {
+                let scratch = planned.program.scratch;
+                let position = self.block(planned, index) - scratch.first;
+                geometry.packed_offset(scratch, position, piece)
+            }
+        };
         self.base.wrapping_add(from * planned.element)
+    }
+
+    fn block(&self, planned: &Planned, index: u32) -> u32 {
+        self.blocks.at(index, planned.geometry.section())
     }
 }

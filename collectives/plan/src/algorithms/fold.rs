@@ -18,36 +18,60 @@ pub(super) enum Source {
 /// input has been used, and to the output from then on.
 pub(super) fn fold_in_rank_order(b: &mut Builder, blocks: Blocks, source: Source) {
     let (me, ranks) = (b.rank(), b.ranks());
-    let operand = |b: &mut Builder, rank: u32| -> Place {
-        if rank == me {
+    let fold = Fold { blocks, source };
+    let partial = local(Buffer::Scratch, blocks);
+    let first = fold.operand(b, 0);
+    let second = fold.operand(b, 1);
+    let sum = if me <= 1 { out(blocks) } else { partial };
+    b.reduce(sum, first, second, ranks == 2);
+    fold.done(b, 0);
+    fold.done(b, 1);
+    if me > 1 {
+        fold.add(b, 2, me - 2, partial);
+        b.reduce(out(blocks), partial, input(blocks), me + 1 == ranks);
+    }
+    let next = me.max(1) + 1;
+    if next < ranks {
+        fold.add(b, next, ranks - 1 - next, out(blocks));
+        fold.add_one(b, ranks - 1, out(blocks), true);
+    }
+}
+
+/// What is folded, and from where.
+struct Fold {
+    blocks: Blocks,
+    source: Source,
+}
+
+impl Fold {
+    /// Adds the inputs of `count` ranks from `first` on, none of them this rank, to a sum.
+    fn add(&self, b: &mut Builder, first: u32, count: u32, sum: Place) {
+        b.repeat(count, |b| self.add_one(b.drift(1, 0), first, sum, false));
+    }
+
+    fn add_one(&self, b: &mut Builder, rank: u32, sum: Place, last: bool) {
+        let next = self.operand(b, rank);
+        b.reduce(sum, sum, next, last);
+        self.done(b, rank);
+    }
+
+    fn operand(&self, b: &mut Builder, rank: u32) -> Place {
+        let blocks = self.blocks;
+        if rank == b.rank() {
             return input(blocks);
         }
-        match source {
+        match self.source {
             Source::Windows => peer(rank, Buffer::In, blocks),
             Source::Slots => {
                 b.wait(rank, blocks);
                 slot(rank, blocks)
             }
         }
-    };
-    let done = |b: &mut Builder, rank: u32| {
-        if rank != me && source == Source::Slots {
+    }
+
+    fn done(&self, b: &mut Builder, rank: u32) {
+        if rank != b.rank() && self.source == Source::Slots {
             b.release(rank);
         }
-    };
-    let mut sum = operand(b, 0);
-    for rank in 1..ranks {
-        let next = operand(b, rank);
-        let dst = if rank >= me {
-            out(blocks)
-        } else {
-            local(Buffer::Scratch, blocks)
-        };
-        b.reduce(dst, sum, next, rank + 1 == ranks);
-        if rank == 1 {
-            done(b, 0);
-        }
-        done(b, rank);
-        sum = dst;
     }
 }

@@ -34,44 +34,30 @@ pub(super) fn build(b: &mut Builder) {
 
 fn all_reduce(b: &mut Builder) {
     let all = b.all();
-    for peer in b.peers_above() {
-        b.put(peer, Value::Copy(input(all)));
-    }
+    b.peers_above(|b, peer| b.put(peer, Value::Copy(input(all))));
     b.skew(1);
     fold_in_rank_order(b, all, Source::Slots);
 }
 
 fn reduce_scatter(b: &mut Builder) {
-    for peer in b.peers_above() {
-        b.put(peer, Value::Copy(input(Blocks::one(peer))));
-    }
+    put_each_its_block(b);
     b.skew(1);
     fold_in_rank_order(b, Blocks::one(b.rank()), Source::Slots);
 }
 
 fn all_gather(b: &mut Builder) {
     let own = Blocks::one(b.rank());
-    for peer in b.peers_above() {
-        b.put(peer, Value::Copy(input(own)));
-    }
+    b.peers_above(|b, peer| b.put(peer, Value::Copy(input(own))));
     b.copy(out(own), input(own));
-    b.skew(1);
-    for peer in b.peers_below() {
-        b.receive(peer, Blocks::one(peer));
-    }
+    b.skew(1).peers_below(receive_its_block);
 }
 
 fn broadcast(b: &mut Builder, root: u32) {
     let all = b.all();
     if b.rank() == root {
-        for peer in b.peers_above() {
-            b.put(peer, Value::Copy(input(all)));
-        }
+        b.peers_above(|b, peer| b.put(peer, Value::Copy(input(all))));
         b.copy(out(all), input(all));
-        b.skew(1);
-        for peer in b.peers_above() {
-            b.hear(peer);
-        }
+        b.skew(1).peers_above(Builder::hear);
     } else {
         b.receive(root, all);
         b.signal(root);
@@ -81,9 +67,7 @@ fn broadcast(b: &mut Builder, root: u32) {
 fn reduce(b: &mut Builder, root: u32) {
     let all = b.all();
     if b.rank() == root {
-        for peer in b.peers_above() {
-            b.signal(peer);
-        }
+        b.peers_above(Builder::signal);
         fold_in_rank_order(b, all, Source::Slots);
     } else {
         b.put(root, Value::Copy(input(all)));
@@ -94,13 +78,9 @@ fn reduce(b: &mut Builder, root: u32) {
 fn gather(b: &mut Builder, root: u32) {
     let own = Blocks::one(b.rank());
     if b.rank() == root {
-        for peer in b.peers_above() {
-            b.signal(peer);
-        }
+        b.peers_above(Builder::signal);
         b.copy(out(own), input(own));
-        for peer in b.peers_above() {
-            b.receive(peer, Blocks::one(peer));
-        }
+        b.peers_above(receive_its_block);
     } else {
         b.put(root, Value::Copy(input(own)));
         b.skew(1).hear(root);
@@ -110,14 +90,9 @@ fn gather(b: &mut Builder, root: u32) {
 fn scatter(b: &mut Builder, root: u32) {
     let own = Blocks::one(b.rank());
     if b.rank() == root {
-        for peer in b.peers_above() {
-            b.put(peer, Value::Copy(input(Blocks::one(peer))));
-        }
+        put_each_its_block(b);
         b.copy(out(own), input(own));
-        b.skew(1);
-        for peer in b.peers_above() {
-            b.hear(peer);
-        }
+        b.skew(1).peers_above(Builder::hear);
     } else {
         b.receive(root, own);
         b.signal(root);
@@ -126,23 +101,28 @@ fn scatter(b: &mut Builder, root: u32) {
 
 /// What comes is stored after all of the same piece has gone, since in place it overwrites it.
 fn all_to_all(b: &mut Builder) {
-    let from = |rank: u32, ranks: u32| Blocks::one(ranks + rank);
-    let (me, ranks) = (b.rank(), b.ranks());
-    for peer in b.peers_above() {
-        b.put(peer, Value::Copy(input(Blocks::one(peer))));
-    }
-    b.copy(out(from(me, ranks)), input(Blocks::one(me)));
-    b.skew(1);
-    for peer in b.peers_below() {
-        b.receive(peer, from(peer, ranks));
-    }
+    let (own, ranks) = (b.rank(), b.ranks());
+    put_each_its_block(b);
+    b.copy(out(Blocks::one(ranks + own)), input(Blocks::one(own)));
+    b.skew(1).peers_below(|b, peer| {
+        b.with_blocks().receive(peer, Blocks::one(ranks + peer));
+    });
 }
 
 fn barrier(b: &mut Builder) {
-    for peer in b.peers_above() {
-        b.signal(peer);
-    }
-    for peer in b.peers_below() {
-        b.hear(peer);
-    }
+    b.peers_above(Builder::signal);
+    b.peers_below(Builder::hear);
+}
+
+/// Block `r` of the input to rank `r`, for all peers.
+fn put_each_its_block(b: &mut Builder) {
+    b.peers_above(|b, peer| {
+        let block = Blocks::one(peer);
+        b.with_blocks().put(peer, Value::Copy(input(block)));
+    });
+}
+
+/// Block `r` of the output from rank `r`.
+fn receive_its_block(b: &mut Builder, peer: u32) {
+    b.with_blocks().receive(peer, Blocks::one(peer));
 }

@@ -13,20 +13,26 @@ use crate::ir::{Blocks, Op, Value};
 pub(super) fn build(b: &mut Builder) {
     let (me, ranks) = (b.rank(), b.ranks());
     match b.op() {
-        Op::ReduceScatter => (0..ranks).for_each(|step| scatter_step(b, step)),
+        Op::ReduceScatter => steps(b, scatter_step),
         Op::AllGather => {
             let own = Blocks::one(me);
             b.copy(out(own), input(own));
-            (0..ranks).for_each(|step| gather_step(b, step, Direction::Up));
+            steps(b, |b, step| gather_step(b, step, Direction::Up));
         }
         Op::Broadcast { root } => chain(b, wrap(me, ranks - root, ranks)),
-        _ => {
-            for step in 0..ranks {
-                scatter_step(b.skew(0), step);
-                gather_step(b.skew(1), step, Direction::Down);
-            }
-        }
+        _ => steps(b, |b, step| {
+            scatter_step(b.skew(0), step);
+            gather_step(b.skew(1), step, Direction::Down);
+        }),
     }
+}
+
+/// The first step, those between as one loop, and the last step.
+fn steps(b: &mut Builder, step: impl Fn(&mut Builder, u32)) {
+    let last = b.ranks() - 1;
+    step(b, 0);
+    b.repeat(last - 1, |b| step(b, 1));
+    step(b, last);
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,6 +53,7 @@ fn scatter_step(b: &mut Builder, step: u32) {
         return;
     }
     let (sum, own) = (slot(below, block), input(block));
+    b.drift(0, ranks - 1);
     b.wait(below, block);
     if step + 1 < ranks {
         b.put(
@@ -67,15 +74,16 @@ fn scatter_step(b: &mut Builder, step: u32) {
 fn gather_step(b: &mut Builder, step: u32, direction: Direction) {
     let (me, ranks) = (b.rank(), b.ranks());
     let (above, below) = (wrap(me, 1, ranks), wrap(me, ranks - 1, ranks));
-    let (to, from, owner) = match direction {
-        Direction::Up => (above, below, wrap(me, ranks - step, ranks)),
-        Direction::Down => (below, above, wrap(me, step, ranks)),
+    let (to, from, owner, drift) = match direction {
+        Direction::Up => (above, below, wrap(me, ranks - step, ranks), ranks - 1),
+        Direction::Down => (below, above, wrap(me, step, ranks), 1),
     };
     let block = Blocks::one(owner);
     if step == 0 {
         b.put(to, Value::Copy(own_block(b, block)));
         return;
     }
+    b.drift(0, drift);
     b.wait(from, block);
     if step + 1 < ranks {
         b.put(to, Value::Copy(slot(from, block)));

@@ -17,18 +17,14 @@ pub(super) fn build(b: &mut Builder) {
     match b.op() {
         Op::AllReduce => between_signals(b, |b| {
             fold_in_rank_order(b, own, Source::Windows);
-            for rank in b.peers_above() {
-                b.copy(peer(rank, Buffer::Out, own), out(own));
-            }
+            b.peers_above(|b, rank| b.copy(peer(rank, Buffer::Out, own), out(own)));
         }),
         Op::ReduceScatter => between_signals(b, |b| {
             fold_in_rank_order(b, own, Source::Windows);
         }),
         Op::AllGather => between_signals(b, |b| {
             b.copy(out(own), input(own));
-            for rank in b.peers_above() {
-                b.copy(peer(rank, Buffer::Out, own), input(own));
-            }
+            b.peers_above(|b, rank| b.copy(peer(rank, Buffer::Out, own), input(own)));
         }),
         Op::Broadcast { root } => broadcast(b, root),
         _ => {}
@@ -37,35 +33,20 @@ pub(super) fn build(b: &mut Builder) {
 
 /// Runs `work` when all peers have entered, and leaves when all peers are done.
 fn between_signals(b: &mut Builder, work: impl FnOnce(&mut Builder)) {
-    for rank in b.peers_above() {
-        b.signal(rank);
-    }
-    b.skew(1);
-    for rank in b.peers_below() {
-        b.hear(rank);
-    }
-    b.skew(0);
-    for rank in b.peers_below() {
-        b.hear(rank);
-    }
+    b.peers_above(Builder::signal);
+    b.skew(1).peers_below(Builder::hear);
+    b.skew(0).peers_below(Builder::hear);
     work(b);
-    for rank in b.peers_above() {
-        b.signal(rank);
-    }
+    b.peers_above(Builder::signal);
 }
 
 /// The receivers pull from the root, all at once.
 fn broadcast(b: &mut Builder, root: u32) {
     let all = b.all();
     if b.rank() == root {
-        for rank in b.peers_above() {
-            b.signal(rank);
-        }
+        b.peers_above(Builder::signal);
         b.copy(out(all), input(all));
-        b.skew(1);
-        for rank in b.peers_above() {
-            b.hear(rank);
-        }
+        b.skew(1).peers_above(Builder::hear);
     } else {
         b.hear(root);
         b.copy(out(all), peer(root, Buffer::In, all));

@@ -2,7 +2,7 @@
 
 use crate::algorithms::{Algorithm, Layout};
 use crate::cost::{Cost, Fabric, predict};
-use crate::geometry::Geometry;
+use crate::geometry::{Geometry, message_elements};
 use crate::ir::Shares;
 
 use super::Request;
@@ -39,6 +39,7 @@ impl<'a> Message<'a> {
         let layout = Layout::of(algorithm, request.op, fabric.ranks());
         let element_bytes = request.element_bytes.max(1);
         let count = request.bytes.div_ceil(u64::from(element_bytes));
+        let count = message_elements(request.op, count);
         let whole = Geometry::new(count, layout.blocks, Shares::Equal, 1);
         Ok(Self {
             algorithm,

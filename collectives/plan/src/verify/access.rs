@@ -1,6 +1,6 @@
 //! How the machine reads and writes places.
 
-use crate::ir::{Blocks, Buffer, Place};
+use crate::ir::{Buffer, Place, Program};
 
 use super::error::Fault;
 use super::expression::Expr;
@@ -20,11 +20,12 @@ impl Machine<'_> {
         let x = self.load(index, a, piece)?;
         let y = self.load(index, b, piece)?;
         self.report.blocks_reduced += x.len() as u64;
-        (a.blocks().iter().zip(x.iter().zip(&y)))
+        let section = self.programs[index].section;
+        (a.blocks().iter(section).zip(x.iter().zip(&y)))
             .map(|(block, (&x, &y))| {
                 let sum = self.expressions.sum(x, y);
                 let sum = sum.map_err(|contributor| Fault::Twice { block, contributor })?;
-                if last != (self.expressions.contributors(sum) == self.ranks) {
+                if last != self.expressions.is_complete(sum, self.ranks) {
                     let marked = last;
                     return Err(Fault::Last { block, marked });
                 }
@@ -40,30 +41,32 @@ impl Machine<'_> {
         place: Place,
         piece: u32,
     ) -> Result<Vec<Expr>, Fault> {
-        let me = self.programs[index].rank;
+        let program = &self.programs[index];
+        let (me, section) = (program.rank, program.section);
         let blocks = place.blocks();
         if let Place::Slot { from, .. } = place {
-            let current = self.channel(from, me).current.as_ref();
-            let message = current.ok_or(Fault::NoSlot { from })?;
-            if !message.blocks.contains(blocks) || message.piece != piece {
-                return Err(contents(from, message, blocks, piece));
+            let message = self.current(from, me).ok_or(Fault::NoSlot { from })?;
+            let wrong = || contents(from, message, blocks, piece);
+            let start = message.blocks.find(blocks, section).ok_or_else(wrong)?;
+            if message.piece != piece {
+                return Err(wrong());
             }
-            let skipped = (blocks.first - message.blocks.first) as usize;
-            return Ok(message.values[skipped..][..blocks.count as usize].to_vec());
+            return Ok(message.values[start as usize..][..blocks.count as usize].to_vec());
         }
         let (owner, buffer) = owner(me, place);
-        blocks
-            .iter()
-            .map(|block| {
-                let cell = self.cell(owner, buffer, block, piece, place)?;
-                let clock = &self.running[index].clock;
-                self.memory
-                    .read(cell, clock)
-                    .map_err(|conflict| race(owner, buffer, block, false, conflict))?;
-                let value = self.memory.value(cell);
-                value.ok_or(Fault::Undefined { place, block })
-            })
-            .collect()
+        let mut values = Vec::with_capacity(blocks.count as usize);
+        for name in blocks.iter(section) {
+            let block = number(program, buffer, name);
+            let cell = self.cell(owner, buffer, block, piece, place)?;
+            let known = &self.running[index].known;
+            self.memory
+                .read(cell, known)
+                .map_err(|conflict| race(owner, buffer, block, false, conflict))?;
+            let at = (owner, buffer, block);
+            let value = self.memory.value(cell, at, &mut self.expressions);
+            values.push(value.ok_or(Fault::Undefined { place, block })?);
+        }
+        Ok(values)
     }
 
     /// Writes values to a place, block by block.
@@ -74,12 +77,14 @@ impl Machine<'_> {
         piece: u32,
         values: &[Expr],
     ) -> Result<(), Fault> {
-        let (owner, buffer) = owner(self.programs[index].rank, place);
-        for (block, &value) in place.blocks().iter().zip(values) {
+        let program = &self.programs[index];
+        let (owner, buffer) = owner(program.rank, place);
+        for (name, &value) in place.blocks().iter(program.section).zip(values) {
+            let block = number(program, buffer, name);
             self.size(owner, buffer, block, value, place)?;
             let cell = self.cell(owner, buffer, block, piece, place)?;
-            let clock = &self.running[index].clock;
-            let written = self.memory.write(cell, clock);
+            let known = &self.running[index].known;
+            let written = self.memory.write(cell, known);
             written.map_err(|conflict| race(owner, buffer, block, true, conflict))?;
             self.memory.set(cell, value);
         }
@@ -107,7 +112,7 @@ impl Machine<'_> {
             Some((from, to)) if self.expressions.is_input(value, from, to) => Ok(()),
             _ => Err(Fault::Size {
                 place,
-                value: self.expressions.text(value),
+                value: self.expressions.text(value, 0),
             }),
         }
     }
@@ -120,25 +125,34 @@ impl Machine<'_> {
         piece: u32,
         place: Place,
     ) -> Result<Cell, Fault> {
-        let held = self.memory.held(owner, buffer);
-        if held.contains(Blocks::one(block)) {
-            Ok(self.memory.cell(owner, buffer, block, piece))
-        } else {
-            Err(Fault::Outside { place, held })
-        }
+        let cell = self.memory.cell(owner, buffer, block, piece);
+        cell.ok_or_else(|| Fault::Outside {
+            place,
+            held: self.memory.held(owner, buffer),
+        })
     }
 
     /// Whether a copy is onto itself, as the first copy of an all_gather in place is.
-    pub(super) fn is_same_memory(&self, me: u32, dst: Place, src: Place, piece: u32) -> bool {
+    pub(super) fn is_same_memory(&self, index: usize, dst: Place, src: Place, piece: u32) -> bool {
+        let program = &self.programs[index];
         if matches!(src, Place::Slot { .. }) || matches!(dst, Place::Slot { .. }) {
             return false;
         }
         let cell = |place: Place| {
-            let (owner, buffer) = owner(me, place);
-            self.cell(owner, buffer, place.blocks().first, piece, place)
-                .ok()
+            let (owner, buffer) = owner(program.rank, place);
+            let block = number(program, buffer, place.blocks().first);
+            self.memory.cell(owner, buffer, block, piece)
         };
-        cell(dst).is_some() && cell(dst) == cell(src)
+        let count = |place: Place| place.blocks().count;
+        cell(dst).is_some() && cell(dst) == cell(src) && count(dst) == count(src)
+    }
+}
+
+/// How memory knows a block: scratch by its name, other buffers by its number in the message.
+fn number(program: &Program, buffer: Buffer, name: u32) -> u32 {
+    match buffer {
+        Buffer::Scratch => name,
+        Buffer::In | Buffer::Out => program.number(name),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What can be wrong with a set of programs.
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::ir::{Blocks, Op, Place};
 
@@ -104,12 +105,12 @@ pub enum Fault {
         why: &'static str,
     },
     /// A place outside the buffer that the operation gives.
-    #[error("{place} is not in the buffer, which holds blocks {held}")]
+    #[error("{place} is not in the buffer, which holds blocks {held:?}")]
     Outside {
         /// The place.
         place: Place,
-        /// What the buffer holds.
-        held: Blocks,
+        /// What the buffer holds: numbers in the message, of scratch names.
+        held: Range<u32>,
     },
     /// A read of memory with undefined contents.
     #[error("{place} is read, but block {block} was never written")]

@@ -1,7 +1,10 @@
 //! Symbolic values: each expression exists once, so equality is equality of numbers.
+//!
+//! A value is never of a piece of its own: steps work on one piece, and slots say whose piece they
+//! hold. So all pieces share expressions.
 
-use std::collections::HashMap;
-use std::rc::Rc;
+use super::hash::Map;
+use super::sets::{Set, Sets};
 
 /// An expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -9,8 +12,8 @@ pub(super) struct Expr(u32);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Node {
-    /// One piece of one block of the input of a rank.
-    Input { rank: u32, block: u32, piece: u32 },
+    /// One block of the input of a rank, by its number.
+    Input { rank: u32, block: u32 },
     /// `a (+) b`.
     Sum { a: Expr, b: Expr },
 }
@@ -18,39 +21,47 @@ enum Node {
 #[derive(Debug)]
 struct Facts {
     node: Node,
-    /// The ranks that contribute, one bit each.
-    contributors: Rc<[u64]>,
-    /// How many contribute.
-    count: u32,
-    /// `Some(n)` if this is the left fold of the inputs of ranks `0..n`.
-    fold: Option<u32>,
+    /// The ranks that contribute.
+    contributors: Set,
+    /// `n` if this is the left fold of the inputs of ranks `0..n`, else 0.
+    fold: u32,
 }
 
 /// All expressions of a run.
 #[derive(Debug)]
 pub(super) struct Expressions {
-    words: usize,
     facts: Vec<Facts>,
-    numbers: HashMap<Node, Expr>,
+    numbers: Map<Node, Expr>,
+    sets: Sets,
+}
+
+impl Expr {
+    /// The number in a cell; never 0.
+    pub(super) fn code(self) -> u32 {
+        self.0 + 1
+    }
+
+    pub(super) fn from_code(code: u32) -> Option<Self> {
+        code.checked_sub(1).map(Expr)
+    }
 }
 
 impl Expressions {
-    pub(super) fn new(ranks: u32) -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            words: ranks.div_ceil(u64::BITS) as usize,
             facts: Vec::new(),
-            numbers: HashMap::new(),
+            numbers: Map::default(),
+            sets: Sets::new(),
         }
     }
 
-    pub(super) fn input(&mut self, rank: u32, block: u32, piece: u32) -> Expr {
-        let words = self.words;
-        self.intern(Node::Input { rank, block, piece }, |_| {
-            let mut contributors = vec![0u64; words];
-            contributors[(rank / u64::BITS) as usize] |= 1 << (rank % u64::BITS);
-            let fold = (rank == 0).then_some(1);
-            (contributors.into(), fold)
-        })
+    pub(super) fn input(&mut self, rank: u32, block: u32) -> Expr {
+        let node = Node::Input { rank, block };
+        if let Some(&known) = self.numbers.get(&node) {
+            return known;
+        }
+        let contributors = self.sets.one(rank);
+        self.add(node, contributors, u32::from(rank == 0))
     }
 
     /// `a (+) b`, or a rank that contributes to both.
@@ -59,56 +70,44 @@ impl Expressions {
         if let Some(&known) = self.numbers.get(&node) {
             return Ok(known);
         }
-        let (x, y) = (&self.facts(a).contributors, &self.facts(b).contributors);
-        if let Some(both) = bits(x.iter().zip(y.iter()).map(|(x, y)| x & y)).next() {
-            return Err(both);
-        }
-        Ok(self.intern(node, |all| {
-            let (x, y) = (all.facts(a), all.facts(b));
-            let pairs = x.contributors.iter().zip(y.contributors.iter());
-            let next = match y.node {
-                Node::Input { rank, .. } => Some(rank),
-                Node::Sum { .. } => None,
-            };
-            let fold = match x.fold {
-                Some(n) if next == Some(n) => Some(n + 1),
-                _ => None,
-            };
-            (pairs.map(|(x, y)| x | y).collect(), fold)
-        }))
+        let (x, y) = (self.facts(a), self.facts(b));
+        let fold = match y.node {
+            Node::Input { rank, .. } if x.fold > 0 && rank == x.fold => x.fold + 1,
+            _ => 0,
+        };
+        let contributors = self.sets.union(x.contributors, y.contributors)?;
+        Ok(self.add(node, contributors, fold))
     }
 
     /// Whether this is a block of the input of a rank.
-    pub(super) fn is_input(&self, expr: Expr, of: u32, block: u32) -> bool {
-        matches!(self.facts(expr).node, Node::Input { rank, block: b, .. } if rank == of && b == block)
+    pub(super) fn is_input(&self, expr: Expr, rank: u32, block: u32) -> bool {
+        self.facts(expr).node == Node::Input { rank, block }
     }
 
-    /// How many ranks contribute.
-    pub(super) fn contributors(&self, expr: Expr) -> u32 {
-        self.facts(expr).count
+    /// Whether all of `ranks` ranks contribute.
+    pub(super) fn is_complete(&self, expr: Expr, ranks: u32) -> bool {
+        self.sets.len(self.facts(expr).contributors) == ranks
     }
 
     /// The first ranks below `ranks` that don't contribute.
     pub(super) fn missing(&self, expr: Expr, ranks: u32) -> Vec<u32> {
-        bits(self.facts(expr).contributors.iter().map(|word| !word))
-            .take_while(|&rank| rank < ranks)
-            .take(16)
-            .collect()
+        let contributors = self.facts(expr).contributors;
+        self.sets.missing(contributors, ranks).take(16).collect()
     }
 
     /// Whether this is the left fold of the inputs of all `ranks`.
     pub(super) fn is_fold(&self, expr: Expr, ranks: u32) -> bool {
-        self.facts(expr).fold == Some(ranks)
+        self.facts(expr).fold == ranks
     }
 
-    /// The expression as text, cut where it gets long.
-    pub(super) fn text(&self, expr: Expr) -> String {
+    /// The expression as text, for one piece, cut where it gets long.
+    pub(super) fn text(&self, expr: Expr, piece: u32) -> String {
         let mut text = String::new();
-        self.write(expr, &mut text);
+        self.write(expr, piece, &mut text);
         text
     }
 
-    fn write(&self, expr: Expr, text: &mut String) {
+    fn write(&self, expr: Expr, piece: u32, text: &mut String) {
         const LONG: usize = 160;
         if text.len() > LONG {
             if !text.ends_with("...") {
@@ -117,14 +116,14 @@ impl Expressions {
             return;
         }
         match self.facts(expr).node {
-            Node::Input { rank, block, piece } => {
+            Node::Input { rank, block } => {
                 text.push_str(&format!("x{rank}[{block}].{piece}"));
             }
             Node::Sum { a, b } => {
                 text.push('(');
-                self.write(a, text);
+                self.write(a, piece, text);
                 text.push_str(" + ");
-                self.write(b, text);
+                self.write(b, piece, text);
                 text.push(')');
             }
         }
@@ -134,32 +133,14 @@ impl Expressions {
         &self.facts[expr.0 as usize]
     }
 
-    fn intern(
-        &mut self,
-        node: Node,
-        facts: impl FnOnce(&Self) -> (Rc<[u64]>, Option<u32>),
-    ) -> Expr {
-        if let Some(&known) = self.numbers.get(&node) {
-            return known;
-        }
-        let (contributors, fold) = facts(self);
+    fn add(&mut self, node: Node, contributors: Set, fold: u32) -> Expr {
         let expr = Expr(self.facts.len() as u32);
         self.facts.push(Facts {
             node,
-            count: contributors.iter().map(|word| word.count_ones()).sum(),
             contributors,
             fold,
         });
         self.numbers.insert(node, expr);
         expr
     }
-}
-
-/// The positions of the set bits.
-fn bits(words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
-    words.zip(0u32..).flat_map(|(word, index)| {
-        (0..u64::BITS)
-            .filter(move |bit| word >> bit & 1 == 1)
-            .map(move |bit| index * u64::BITS + bit)
-    })
 }

@@ -11,39 +11,47 @@ use super::machine::Machine;
 pub(super) fn check(machine: &mut Machine<'_>) -> Result<Report, VerifyError> {
     let mut report = machine.report;
     report.folds_in_rank_order = true;
+    channels(machine)?;
     for index in 0..machine.programs.len() {
         let program = &machine.programs[index];
-        let fail = |piece| {
-            move |fault| VerifyError {
-                rank: program.rank,
-                step: None,
-                piece,
-                fault,
-            }
-        };
-        channels(machine, program).map_err(fail(None))?;
+        let fail = |piece| move |fault| at_end(program.rank, piece, fault);
         heard(machine, index).map_err(fail(None))?;
         for piece in 0..machine.settings.pieces {
             report.folds_in_rank_order &=
                 output(machine, program, piece).map_err(fail(Some(piece)))?;
-            exit(machine, index, piece).map_err(fail(Some(piece)))?;
+            if machine.memory.is_traced() {
+                exit(machine, index, piece).map_err(fail(Some(piece)))?;
+            }
         }
     }
     Ok(report)
 }
 
+fn at_end(rank: u32, piece: Option<u32>, fault: Fault) -> VerifyError {
+    VerifyError {
+        rank,
+        step: None,
+        piece,
+        fault,
+    }
+}
+
 /// Everything that came was taken and given back.
-fn channels(machine: &Machine<'_>, program: &Program) -> Result<(), Fault> {
-    for peer in 0..machine.ranks {
-        if machine.channel(peer, program.rank).current.is_some() {
-            return Err(Fault::Unreleased { from: peer });
-        }
-        let puts = machine.channel(program.rank, peer).queue.len();
-        if puts > 0 {
-            return Err(Fault::Unconsumed { to: peer, puts });
+fn channels(machine: &Machine<'_>) -> Result<(), VerifyError> {
+    let mut faults = Vec::new();
+    for (&(from, to), channel) in &machine.channels {
+        if channel.current.is_some() {
+            faults.push((to, from, Fault::Unreleased { from }));
+        } else if !channel.queue.is_empty() {
+            let puts = channel.queue.len();
+            faults.push((from, to, Fault::Unconsumed { to, puts }));
         }
     }
-    Ok(())
+    // The table has no order of its own.
+    let first = faults
+        .into_iter()
+        .min_by_key(|(rank, peer, _)| (*rank, *peer));
+    first.map_or(Ok(()), |(rank, _, fault)| Err(at_end(rank, None, fault)))
 }
 
 /// The operation has heard of everybody of whom it must have.
@@ -63,7 +71,7 @@ fn heard(machine: &Machine<'_>, index: usize) -> Result<(), Fault> {
         Op::Send { to: peer } | Op::Recv { from: peer } => other == peer,
         _ => true,
     };
-    let unheard: Vec<u32> = (rank.clock.unheard())
+    let unheard: Vec<u32> = (rank.known.unheard(machine.ranks))
         .filter(|&other| needed(other))
         .take(16)
         .collect();
@@ -77,18 +85,20 @@ fn heard(machine: &Machine<'_>, index: usize) -> Result<(), Fault> {
 /// The output is what the operation promises. Returns whether it is a left fold in rank order.
 fn output(machine: &mut Machine<'_>, program: &Program, piece: u32) -> Result<bool, Fault> {
     let mut fold = true;
-    for block in program.holds(Buffer::Out).iter() {
-        let ranks = machine.ranks;
+    for block in program.held(Buffer::Out, program.rank) {
         if piece >= pieces_of(machine, program, block) {
             continue;
         }
         let value = value(machine, program.rank, block, piece)?;
-        let each = (program.blocks / program.op.parts(ranks)).max(1);
-        let (source, block) = match program.op {
-            Op::AllGather | Op::Gather { .. } => (block / each, block),
+        let (source, number) = match program.op {
+            Op::AllGather | Op::Gather { .. } => (program.part_of(block), block),
             Op::AllToAll => {
-                let (from, sub) = (block / each - ranks, block % each);
-                (from, program.rank * each + sub)
+                let part = program.part_of(block);
+                let within = block - program.part(part).start;
+                (
+                    part - machine.ranks,
+                    program.part(program.rank).start + within,
+                )
             }
             Op::Broadcast { root } | Op::Scatter { root } => (root, block),
             Op::Recv { from } => (from, block),
@@ -98,12 +108,12 @@ fn output(machine: &mut Machine<'_>, program: &Program, piece: u32) -> Result<bo
                 continue;
             }
         };
-        let wanted = machine.expressions.input(source, block, piece);
+        let wanted = machine.expressions.input(source, number);
         if value != wanted {
             return Err(Fault::Wrong {
                 block,
-                got: machine.expressions.text(value),
-                wanted: machine.expressions.text(wanted),
+                got: machine.expressions.text(value, piece),
+                wanted: machine.expressions.text(wanted, piece),
             });
         }
     }
@@ -122,15 +132,14 @@ fn pieces_of(machine: &Machine<'_>, program: &Program, block: u32) -> u32 {
 
 /// A block of a reduction has all contributions, in the order that the other ranks have.
 fn reduced(
-    machine: &Machine<'_>,
+    machine: &mut Machine<'_>,
     program: &Program,
     block: u32,
     piece: u32,
     value: Expr,
 ) -> Result<(), Fault> {
-    let expressions = &machine.expressions;
-    let missing = expressions.missing(value, machine.ranks);
-    if !missing.is_empty() {
+    if !machine.expressions.is_complete(value, machine.ranks) {
+        let missing = machine.expressions.missing(value, machine.ranks);
         return Err(Fault::Missing { block, missing });
     }
     if program.op == Op::AllReduce && program.rank > 0 {
@@ -139,32 +148,33 @@ fn reduced(
             return Err(Fault::Differs {
                 block,
                 other: 0,
-                mine: expressions.text(value),
-                theirs: expressions.text(theirs),
+                mine: machine.expressions.text(value, piece),
+                theirs: machine.expressions.text(theirs, piece),
             });
         }
     }
     Ok(())
 }
 
-fn value(machine: &Machine<'_>, rank: u32, block: u32, piece: u32) -> Result<Expr, Fault> {
-    let cell = machine.memory.cell(rank, Buffer::Out, block, piece);
+fn value(machine: &mut Machine<'_>, rank: u32, block: u32, piece: u32) -> Result<Expr, Fault> {
     let place = crate::builder::out(Blocks::one(block));
-    machine
-        .memory
-        .value(cell)
-        .ok_or(Fault::Undefined { place, block })
+    let cell = machine.memory.cell(rank, Buffer::Out, block, piece);
+    let at = (rank, Buffer::Out, block);
+    let value = cell.and_then(|cell| machine.memory.value(cell, at, &mut machine.expressions));
+    value.ok_or(Fault::Undefined { place, block })
 }
 
 /// The caller may overwrite both buffers now: nobody still touches them.
 fn exit(machine: &mut Machine<'_>, index: usize, piece: u32) -> Result<(), Fault> {
-    let program = &machine.programs[index];
+    let rank = machine.programs[index].rank;
     for buffer in [Buffer::In, Buffer::Out] {
-        for block in program.holds(buffer).iter() {
-            let cell = machine.memory.cell(program.rank, buffer, block, piece);
-            let clock = &machine.running[index].clock;
-            let written = machine.memory.write(cell, clock);
-            written.map_err(|conflict| race(program.rank, buffer, block, true, conflict))?;
+        for block in machine.memory.held(rank, buffer) {
+            let Some(cell) = machine.memory.cell(rank, buffer, block, piece) else {
+                continue;
+            };
+            let known = &machine.running[index].known;
+            let written = machine.memory.write(cell, known);
+            written.map_err(|conflict| race(rank, buffer, block, true, conflict))?;
         }
     }
     Ok(())

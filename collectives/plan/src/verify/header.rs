@@ -1,25 +1,38 @@
 //! Checks that need no run: the set is one operation, headers agree with steps, steps make sense.
 
+use std::sync::Arc;
+
 use crate::ir::{Action, Blocks, Buffer, MIN_SLOTS, Op, Place, Program, Value};
 
 use super::Settings;
 use super::error::{Fault, VerifyError};
 
-pub(super) fn check(programs: &[Program], settings: Settings) -> Result<(), VerifyError> {
-    let fail = |rank, fault| {
-        Err(VerifyError {
-            rank,
-            step: None,
-            piece: None,
-            fault,
-        })
-    };
+pub(super) fn check(programs: &[Program]) -> Result<(), VerifyError> {
+    set(programs).or_else(|(rank, why)| fail(rank, Fault::Set { why }))?;
+    programs.iter().try_for_each(program)
+}
+
+/// Whether the programs can be run so at all.
+pub(super) fn check_settings(programs: &[Program], settings: Settings) -> Result<(), VerifyError> {
     let Settings { slots, pieces, .. } = settings;
     if slots < MIN_SLOTS || pieces == 0 {
         return fail(0, Fault::Settings { slots, pieces });
     }
-    set(programs).or_else(|(rank, why)| fail(rank, Fault::Set { why }))?;
-    programs.iter().try_for_each(program)
+    let flat = |p: &Program| p.op == Op::AllToAll && p.blocks / 2 == p.ranks && p.names.is_none();
+    if settings.unequal && !programs.iter().all(flat) {
+        let why = "only the blocks of an all_to_all have sizes that nobody else knows".into();
+        return fail(0, Fault::Set { why });
+    }
+    Ok(())
+}
+
+fn fail(rank: u32, fault: Fault) -> Result<(), VerifyError> {
+    Err(VerifyError {
+        rank,
+        step: None,
+        piece: None,
+        fault,
+    })
 }
 
 /// One program for each rank that takes part, all of one operation.
@@ -27,11 +40,16 @@ fn set(programs: &[Program]) -> Result<(), (u32, String)> {
     let Some(first) = programs.first() else {
         return Err((0, "there is no program".into()));
     };
+    names(first).map_err(|why| (first.rank, why))?;
     let mut seen = vec![false; first.ranks as usize];
     for p in programs {
         if p.ranks != first.ranks {
             let why = format!("{} ranks here, {} elsewhere", p.ranks, first.ranks);
             return Err((p.rank, why));
+        }
+        let same_names = p.section == first.section && same(&p.names, &first.names);
+        if !same_names {
+            return Err((p.rank, "blocks have other names here".into()));
         }
         if p.blocks != first.blocks || p.shares != first.shares || p.blocks == 0 {
             let why = format!("{} blocks here, {} elsewhere", p.blocks, first.blocks);
@@ -68,6 +86,42 @@ fn set(programs: &[Program]) -> Result<(), (u32, String)> {
     Ok(())
 }
 
+/// Names are the blocks in another order, in whole sections.
+fn names(p: &Program) -> Result<(), String> {
+    if p.section == 0 || !p.blocks.is_multiple_of(p.section) {
+        return Err(format!("{} blocks in sections of {}", p.blocks, p.section));
+    }
+    if let Some(names) = &p.names {
+        permutation(names, p.blocks, "names")?;
+    }
+    if let Some(order) = &p.order {
+        permutation(order, p.ranks, "order")?;
+    }
+    Ok(())
+}
+
+fn permutation(table: &[u32], count: u32, what: &str) -> Result<(), String> {
+    let mut seen = vec![false; count as usize];
+    for &entry in table {
+        match seen.get_mut(entry as usize) {
+            Some(seen @ false) => *seen = true,
+            _ => return Err(format!("{what} has {entry} twice, or out of range")),
+        }
+    }
+    match table.len() == count as usize {
+        true => Ok(()),
+        false => Err(format!("{what} has {} of {count} entries", table.len())),
+    }
+}
+
+fn same(a: &Option<Arc<[u32]>>, b: &Option<Arc<[u32]>>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => Arc::ptr_eq(a, b) || a == b,
+        (None, None) => true,
+        _ => false,
+    }
+}
+
 /// The largest numbers that the steps of a program use.
 #[derive(Default)]
 struct Needs {
@@ -78,8 +132,9 @@ struct Needs {
 }
 
 fn program(p: &Program) -> Result<(), VerifyError> {
+    loops(p).or_else(|why| fail(p.rank, Fault::Step { why }))?;
     let mut needs = Needs::default();
-    for (index, step) in p.steps.iter().enumerate() {
+    for (index, step) in p.walk().enumerate() {
         needs.skew = needs.skew.max(step.skew);
         action(p, &mut needs, step.action).map_err(|fault| VerifyError {
             rank: p.rank,
@@ -89,31 +144,34 @@ fn program(p: &Program) -> Result<(), VerifyError> {
         })?;
     }
     let scratch = needs.scratch.unwrap_or(Blocks::NONE);
-    let fields = [
-        ("max_skew", p.max_skew.to_string(), needs.skew.to_string()),
-        ("scratch", p.scratch.to_string(), scratch.to_string()),
-        (
-            "windowed",
-            p.windowed.to_string(),
-            needs.windowed.to_string(),
-        ),
-    ];
     // The widest put may be another rank's.
     let put_blocks = needs.put_blocks.max(p.max_put_blocks);
-    let fields = fields.into_iter().chain([(
-        "max_put_blocks",
-        p.max_put_blocks.to_string(),
-        put_blocks.to_string(),
-    )]);
-    match fields.into_iter().find(|(_, says, needs)| says != needs) {
-        None => Ok(()),
-        Some((field, says, needs)) => Err(VerifyError {
-            rank: p.rank,
-            step: None,
-            piece: None,
-            fault: Fault::Header { field, says, needs },
-        }),
+    let field = |field, says: &dyn ToString, needs: &dyn ToString| {
+        let (says, needs) = (says.to_string(), needs.to_string());
+        match says == needs {
+            true => Ok(()),
+            false => fail(p.rank, Fault::Header { field, says, needs }),
+        }
+    };
+    field("max_skew", &p.max_skew, &needs.skew)?;
+    field("scratch", &p.scratch, &scratch)?;
+    field("windowed", &p.windowed, &needs.windowed)?;
+    field("max_put_blocks", &p.max_put_blocks, &put_blocks)
+}
+
+/// Loops are in order, don't overlap, and repeat something.
+fn loops(p: &Program) -> Result<(), &'static str> {
+    let mut end = 0;
+    for around in &p.loops {
+        if around.len == 0 || around.times == 0 || around.first < end {
+            return Err("a loop of nothing, or loops that overlap");
+        }
+        end = around.first.saturating_add(around.len);
+        if end as usize > p.steps.len() {
+            return Err("a loop goes on after the last step");
+        }
     }
+    Ok(())
 }
 
 fn action(p: &Program, needs: &mut Needs, action: Action) -> Result<(), Fault> {
@@ -148,6 +206,9 @@ fn action(p: &Program, needs: &mut Needs, action: Action) -> Result<(), Fault> {
         }
         Action::Wait { from, blocks } => {
             needs.put_blocks = needs.put_blocks.max(blocks.count);
+            if !blocks.is_empty() {
+                regular(p, blocks)?;
+            }
             peer(p, from)
         }
         Action::Release { from } => peer(p, from),
@@ -160,6 +221,7 @@ fn place(p: &Program, needs: &mut Needs, place: Place) -> Result<(), Fault> {
         let why = "a place without blocks";
         return Err(Fault::Step { why });
     }
+    regular(p, blocks)?;
     let held = match place {
         Place::Slot { from, .. } => {
             peer(p, from)?;
@@ -169,11 +231,11 @@ fn place(p: &Program, needs: &mut Needs, place: Place) -> Result<(), Fault> {
             buffer: Buffer::Scratch,
             ..
         } => {
-            let scratch = needs.scratch.unwrap_or(blocks);
-            needs.scratch = Some(scratch.hull(blocks));
-            p.held(Buffer::Scratch, p.rank)
+            let scratch = needs.scratch.unwrap_or(Blocks::NONE);
+            needs.scratch = Some(scratch.hull(blocks.within(p.section)));
+            return Ok(());
         }
-        Place::Local { buffer, .. } => p.holds(buffer),
+        Place::Local { buffer, .. } => p.held(buffer, p.rank),
         Place::Peer { rank, buffer, .. } => {
             peer(p, rank)?;
             if buffer == Buffer::Scratch || !p.op.is_collective() {
@@ -185,10 +247,21 @@ fn place(p: &Program, needs: &mut Needs, place: Place) -> Result<(), Fault> {
             p.held(buffer, rank)
         }
     };
-    if held.contains(blocks) {
+    let inside = |name| held.contains(&p.number(name));
+    if blocks.iter(p.section).all(inside) {
         Ok(())
     } else {
         Err(Fault::Outside { place, held })
+    }
+}
+
+/// A set names blocks of the message, none twice.
+fn regular(p: &Program, blocks: Blocks) -> Result<(), Fault> {
+    if blocks.first < p.blocks && blocks.reach() <= u64::from(p.section) {
+        Ok(())
+    } else {
+        let why = "a set with blocks that are not there, or there twice";
+        Err(Fault::Step { why })
     }
 }
 
@@ -202,10 +275,12 @@ fn peer(p: &Program, rank: u32) -> Result<(), Fault> {
 }
 
 fn writable(dst: Place) -> Result<(), Fault> {
+    let no = |why| Err(Fault::Step { why });
     match dst {
-        Place::Slot { .. } => Err(Fault::Step {
-            why: "a received slot can't be written",
-        }),
+        Place::Slot { .. } => no("a received slot can't be written"),
+        Place::Local { buffer, .. } | Place::Peer { buffer, .. } if buffer == Buffer::In => {
+            no("the caller's input can't be written")
+        }
         Place::Local { .. } | Place::Peer { .. } => Ok(()),
     }
 }

@@ -1,13 +1,13 @@
 //! Runs the programs of all ranks until they end or block.
 
 use std::collections::VecDeque;
-use std::rc::Rc;
 
-use crate::ir::{Action, Blocks, Op, Program, Value};
+use crate::ir::{Action, Blocks, Cursor, Op, Program, Value};
 
-use super::clock::Clock;
+use super::clock::Known;
 use super::error::{Blocked, Fault, VerifyError, Waits};
 use super::expression::{Expr, Expressions};
+use super::hash::Map;
 use super::memory::Memory;
 use super::{Report, Settings};
 
@@ -17,7 +17,7 @@ pub(super) struct Message {
     pub(super) blocks: Blocks,
     pub(super) piece: u32,
     pub(super) values: Vec<Expr>,
-    clock: Rc<[u32]>,
+    known: Known,
 }
 
 /// The queue from one rank to another.
@@ -32,10 +32,10 @@ pub(super) struct Channel {
 /// One rank on its way through its program.
 #[derive(Debug)]
 pub(super) struct Rank {
-    pub(super) clock: Clock,
+    pub(super) known: Known,
     pub(super) waits: u64,
     round: u32,
-    step: usize,
+    cursor: Cursor,
     blocked: Option<Waits>,
 }
 
@@ -49,8 +49,8 @@ pub(super) struct Machine<'a> {
     pub(super) memory: Memory,
     /// One for each program.
     pub(super) running: Vec<Rank>,
-    /// Indexed by sender and receiver.
-    channels: Vec<Channel>,
+    /// By sender and receiver: those that were ever used.
+    pub(super) channels: Map<(u32, u32), Channel>,
     /// The program of each rank.
     index_of: Vec<Option<usize>>,
     pub(super) report: Report,
@@ -60,29 +60,27 @@ impl<'a> Machine<'a> {
     /// All ranks at their first step. The programs have passed the checks of the header.
     pub(super) fn new(programs: &'a [Program], settings: Settings) -> Self {
         let ranks = programs.first().map_or(0, |program| program.ranks);
-        let mut expressions = Expressions::new(ranks);
-        let memory = Memory::new(programs, ranks, settings, &mut expressions);
+        let memory = Memory::new(programs, ranks, settings);
         let mut index_of = vec![None; ranks as usize];
         for (index, program) in programs.iter().enumerate() {
             index_of[program.rank as usize] = Some(index);
         }
+        let traced = memory.is_traced();
         let rank = |program: &Program| Rank {
-            clock: Clock::new(program.rank, ranks),
+            known: Known::new(program.rank, ranks, traced),
             waits: 0,
             round: 0,
-            step: 0,
+            cursor: Cursor::START,
             blocked: None,
         };
-        let mut channels = Vec::new();
-        channels.resize_with(ranks as usize * ranks as usize, Channel::default);
         Self {
             programs,
             settings,
             ranks,
-            expressions,
+            expressions: Expressions::new(),
             memory,
             running: programs.iter().map(rank).collect(),
-            channels,
+            channels: Map::default(),
             index_of,
             report: Report::default(),
         }
@@ -97,10 +95,11 @@ impl<'a> Machine<'a> {
         let blocked: Vec<Blocked> = (self.running.iter().zip(self.programs))
             .filter_map(|(rank, program)| {
                 let waits = rank.blocked?;
+                let skew = program.at(rank.cursor)?.skew;
                 Some(Blocked {
                     rank: program.rank,
-                    step: rank.step,
-                    piece: rank.round - u32::from(program.steps[rank.step].skew),
+                    step: rank.cursor.number() as usize,
+                    piece: rank.round - u32::from(skew),
                     waits,
                 })
             })
@@ -116,17 +115,13 @@ impl<'a> Machine<'a> {
         }
     }
 
-    pub(super) fn channel(&self, from: u32, to: u32) -> &Channel {
-        &self.channels[self.channel_index(from, to)]
+    /// The current slot of a channel, if there is one.
+    pub(super) fn current(&self, from: u32, to: u32) -> Option<&Message> {
+        self.channels.get(&(from, to))?.current.as_ref()
     }
 
-    fn channel_mut(&mut self, from: u32, to: u32) -> &mut Channel {
-        let index = self.channel_index(from, to);
-        &mut self.channels[index]
-    }
-
-    fn channel_index(&self, from: u32, to: u32) -> usize {
-        from as usize * self.ranks as usize + to as usize
+    fn channel(&mut self, from: u32, to: u32) -> &mut Channel {
+        self.channels.entry((from, to)).or_default()
     }
 
     /// Runs a rank until it blocks or ends.
@@ -135,19 +130,15 @@ impl<'a> Machine<'a> {
         let program = &programs[index];
         let rounds = self.settings.pieces + u32::from(program.max_skew);
         self.running[index].blocked = None;
-        loop {
+        while self.running[index].round < rounds && !program.is_empty() {
             let at = &mut self.running[index];
-            if at.step == program.steps.len() {
-                at.step = 0;
-                at.round += 1;
-            }
-            if at.round >= rounds || program.steps.is_empty() {
-                return Ok(());
-            }
-            let (round, number) = (at.round, at.step);
-            let step = program.steps[number];
-            let piece = round.wrapping_sub(u32::from(step.skew));
+            let Some(step) = program.at(at.cursor) else {
+                (at.cursor, at.round) = (Cursor::START, at.round + 1);
+                continue;
+            };
+            let piece = at.round.wrapping_sub(u32::from(step.skew));
             if piece < self.settings.pieces_of(program, step.action) {
+                let number = at.cursor.number() as usize;
                 let done = self.action(index, step.action, piece, ready);
                 match done.map_err(|fault| VerifyError {
                     rank: program.rank,
@@ -162,8 +153,9 @@ impl<'a> Machine<'a> {
                     }
                 }
             }
-            self.running[index].step += 1;
+            program.advance(&mut self.running[index].cursor);
         }
+        Ok(())
     }
 
     /// Runs one action, or says for what it has to wait.
@@ -177,7 +169,7 @@ impl<'a> Machine<'a> {
         let me = self.programs[index].rank;
         match action {
             Action::Copy { dst, src } => {
-                if self.is_same_memory(me, dst, src, piece) {
+                if self.is_same_memory(index, dst, src, piece) {
                     return Ok(None);
                 }
                 let values = self.load(index, src, piece)?;
@@ -188,9 +180,9 @@ impl<'a> Machine<'a> {
                 self.store(index, dst, piece, &values)?;
             }
             Action::Put { to, value } => {
+                let slots = self.settings.slots as usize;
                 let channel = self.channel(me, to);
-                let used = channel.queue.len() + usize::from(channel.current.is_some());
-                if used >= self.settings.slots as usize {
+                if channel.queue.len() + usize::from(channel.current.is_some()) >= slots {
                     return Ok(Some(Waits::SlotTo(to)));
                 }
                 let values = match value {
@@ -204,14 +196,14 @@ impl<'a> Machine<'a> {
                     blocks: value.blocks(),
                     piece,
                     values,
-                    clock: self.running[index].clock.send(),
+                    known: self.running[index].known.send(),
                 };
-                self.channel_mut(me, to).queue.push_back(message);
+                self.channel(me, to).queue.push_back(message);
                 self.wake(to, Waits::PutFrom(me), ready);
             }
             Action::Wait { from, blocks } => {
                 let op = self.programs[index].op;
-                let channel = self.channel_mut(from, me);
+                let channel = self.channel(from, me);
                 if channel.current.is_some() {
                     return Err(Fault::StillHeld { from });
                 }
@@ -226,15 +218,14 @@ impl<'a> Machine<'a> {
                 if !alike || message.piece != piece {
                     return Err(contents(from, &message, blocks, piece));
                 }
-                let clock = Rc::clone(&message.clock);
+                let known = message.known.clone();
                 message.blocks = blocks;
                 channel.current = Some(message);
-                self.running[index].clock.receive(&clock);
+                self.running[index].known.receive(&known);
                 self.running[index].waits += 1;
             }
             Action::Release { from } => {
-                let channel = self.channel_mut(from, me);
-                if channel.current.take().is_none() {
+                if self.channel(from, me).current.take().is_none() {
                     return Err(Fault::NoSlot { from });
                 }
                 self.wake(from, Waits::SlotTo(me), ready);

@@ -1,9 +1,11 @@
 //! The buffers of all ranks, one cell for each block of each piece.
 
-use crate::ir::{Blocks, Buffer, Op, Program};
+use std::ops::Range;
+
+use crate::ir::{Buffer, Op, Program};
 
 use super::Settings;
-use super::clock::{Clock, Moment};
+use super::clock::{Known, Moment};
 use super::expression::{Expr, Expressions};
 
 /// Where a cell is.
@@ -27,10 +29,11 @@ struct Trace {
 }
 
 /// The part of memory that is one buffer of one rank.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Span {
     start: usize,
-    blocks: Blocks,
+    /// Numbers of blocks in the message; of scratch, names.
+    blocks: Range<u32>,
 }
 
 /// All buffers.
@@ -42,101 +45,126 @@ pub(super) struct Memory {
     out_from: u32,
     /// Indexed by rank and buffer; absent ranks have empty spans.
     spans: Vec<[Span; 3]>,
-    values: Vec<Option<Expr>>,
+    /// Codes of expressions; 0 was never written. Of an input this means what it held at first.
+    values: Vec<u32>,
     /// As long as `values` if windows are used, else empty.
     traces: Vec<Trace>,
 }
 
 impl Memory {
     /// Memory in which the inputs are defined and nothing else is.
-    pub(super) fn new(
-        programs: &[Program],
-        ranks: u32,
-        settings: Settings,
-        expressions: &mut Expressions,
-    ) -> Self {
-        let nothing = Span {
-            start: 0,
-            blocks: Blocks::NONE,
-        };
-        let mut memory = Memory {
-            pieces: settings.pieces as usize,
-            in_place: settings.in_place,
-            out_from: programs.first().map_or(0, |program| match program.op {
-                Op::AllToAll => program.blocks / 2,
-                _ => 0,
-            }),
-            spans: vec![[nothing; 3]; ranks as usize],
-            values: Vec::new(),
-            traces: Vec::new(),
-        };
+    pub(super) fn new(programs: &[Program], ranks: u32, settings: Settings) -> Self {
+        let pieces = settings.pieces as usize;
+        let mut spans: Vec<[Span; 3]> = Vec::new();
+        spans.resize_with(ranks as usize, || {
+            std::array::from_fn(|_| Span {
+                start: 0,
+                blocks: 0..0,
+            })
+        });
         let windowed = programs.iter().any(|program| program.windowed);
+        let mut size = 0;
+        let mut traces = Vec::new();
         for program in programs {
             let rank = program.rank;
             for buffer in [Buffer::In, Buffer::Out, Buffer::Scratch] {
                 let blocks = match buffer {
-                    Buffer::Scratch => program.scratch,
-                    _ => program.holds(buffer),
+                    Buffer::Scratch => program.scratch.first..program.scratch.end(),
+                    _ => program.held(buffer, rank),
                 };
-                let start = memory.values.len();
-                memory.spans[rank as usize][buffer as usize] = Span { start, blocks };
-                for block in blocks.iter() {
-                    for piece in 0..settings.pieces {
-                        let value =
-                            (buffer == Buffer::In).then(|| expressions.input(rank, block, piece));
-                        memory.values.push(value);
-                    }
-                }
+                let cells = blocks.len() * pieces;
+                let span = Span {
+                    start: size,
+                    blocks,
+                };
+                spans[rank as usize][buffer as usize] = span;
+                size += cells;
             }
             if windowed {
-                let entry = Clock::new(rank, ranks).now();
+                let entry = Known::new(rank, ranks, false).now();
                 let trace = Trace {
                     write: entry,
                     reads: Vec::new(),
                 };
-                memory.traces.resize(memory.values.len(), trace);
+                traces.resize(size, trace);
             }
         }
-        memory
+        Memory {
+            pieces,
+            in_place: settings.in_place,
+            out_from: programs.first().map_or(0, |program| match program.op {
+                Op::AllToAll => program.held(Buffer::Out, program.rank).start,
+                _ => 0,
+            }),
+            spans,
+            values: vec![0; size],
+            traces,
+        }
     }
 
-    /// The blocks that a buffer holds.
-    pub(super) fn held(&self, rank: u32, buffer: Buffer) -> Blocks {
-        self.spans[rank as usize][buffer as usize].blocks
+    /// Whether the order of accesses matters: windows are used.
+    pub(super) fn is_traced(&self) -> bool {
+        !self.traces.is_empty()
     }
 
-    /// The cell of a block that the buffer holds. In place, that of the output is the input's.
-    pub(super) fn cell(&self, rank: u32, buffer: Buffer, block: u32, piece: u32) -> Cell {
+    /// The blocks that a buffer holds: by number, of scratch by name.
+    pub(super) fn held(&self, rank: u32, buffer: Buffer) -> Range<u32> {
+        self.spans[rank as usize][buffer as usize].blocks.clone()
+    }
+
+    /// The cell of a block, if the buffer holds it. In place, that of the output is the input's.
+    pub(super) fn cell(&self, rank: u32, buffer: Buffer, block: u32, piece: u32) -> Option<Cell> {
         let spans = &self.spans[rank as usize];
-        let mut span = spans[buffer as usize];
-        let mut block = block;
-        let input = spans[Buffer::In as usize];
+        let own = &spans[buffer as usize];
+        if !own.blocks.contains(&block) {
+            return None;
+        }
+        let (mut span, mut block) = (own, block);
         if self.in_place && buffer == Buffer::Out {
             // The same block, but in all_to_all the output has the second half of the numbers.
-            let twin = block.checked_sub(self.out_from).unwrap_or(block);
-            if input.blocks.contains(Blocks::one(twin)) {
+            let twin = block - self.out_from.min(block);
+            let input = &spans[Buffer::In as usize];
+            if input.blocks.contains(&twin) {
                 (span, block) = (input, twin);
             }
         }
-        let index = (block - span.blocks.first) as usize;
-        Cell(span.start + index * self.pieces + piece as usize)
+        let index = (block - span.blocks.start) as usize;
+        Some(Cell(span.start + index * self.pieces + piece as usize))
     }
 
-    pub(super) fn value(&self, cell: Cell) -> Option<Expr> {
-        self.values[cell.0]
+    /// What a cell holds: that of block `block` of a buffer of `rank`.
+    pub(super) fn value(
+        &self,
+        cell: Cell,
+        (rank, buffer, block): (u32, Buffer, u32),
+        expressions: &mut Expressions,
+    ) -> Option<Expr> {
+        let value = Expr::from_code(self.values[cell.0]);
+        if value.is_some() {
+            return value;
+        }
+        // Never written: defined only if it is the input, or the output in its place.
+        let input = &self.spans[rank as usize][Buffer::In as usize];
+        let index = cell.0.checked_sub(input.start)? / self.pieces;
+        let inside = index < input.blocks.len() && buffer != Buffer::Scratch;
+        let number = match buffer {
+            Buffer::In => block,
+            _ => block - self.out_from.min(block),
+        };
+        inside.then(|| expressions.input(rank, number))
     }
 
     pub(super) fn set(&mut self, cell: Cell, value: Expr) {
-        self.values[cell.0] = Some(value);
+        self.values[cell.0] = value.code();
     }
 
     /// Notes a read, or says with which write it races.
-    pub(super) fn read(&mut self, cell: Cell, clock: &Clock) -> Result<(), Conflict> {
+    pub(super) fn read(&mut self, cell: Cell, known: &Known) -> Result<(), Conflict> {
         let Some(trace) = self.traces.get_mut(cell.0) else {
             return Ok(());
         };
-        ordered(trace.write, true, clock)?;
-        let now = clock.now();
+        ordered(trace.write, true, known)?;
+        let now = known.now();
         trace.reads.retain(|read| read.rank != now.rank);
         trace.reads.push(now);
         Ok(())
@@ -144,22 +172,22 @@ impl Memory {
 
     /// Notes a write, or says with which access it races. The end of the operation on the rank
     /// that owns the cell counts as a write: the caller may overwrite the buffer.
-    pub(super) fn write(&mut self, cell: Cell, clock: &Clock) -> Result<(), Conflict> {
+    pub(super) fn write(&mut self, cell: Cell, known: &Known) -> Result<(), Conflict> {
         let Some(trace) = self.traces.get_mut(cell.0) else {
             return Ok(());
         };
         for &read in &trace.reads {
-            ordered(read, false, clock)?;
+            ordered(read, false, known)?;
         }
-        ordered(trace.write, true, clock)?;
+        ordered(trace.write, true, known)?;
         trace.reads.clear();
-        trace.write = clock.now();
+        trace.write = known.now();
         Ok(())
     }
 }
 
-fn ordered(earlier: Moment, other_write: bool, clock: &Clock) -> Result<(), Conflict> {
-    if clock.knows(earlier) {
+fn ordered(earlier: Moment, other_write: bool, known: &Known) -> Result<(), Conflict> {
+    if known.knows(earlier) {
         Ok(())
     } else {
         Err(Conflict {

@@ -25,9 +25,11 @@ mod clock;
 mod error;
 mod expression;
 mod finish;
+mod hash;
 mod header;
 mod machine;
 mod memory;
+mod sets;
 
 use crate::algorithms::{Algorithm, Shape, Unsupported, generate};
 use crate::ir::{Action, MIN_SLOTS, Op, Program};
@@ -112,7 +114,13 @@ pub struct Report {
 /// Takes time in proportion to the steps of all ranks over all pieces. Bounded: it ends even where
 /// the programs would not.
 pub fn verify(programs: &[Program], settings: Settings) -> Result<Report, VerifyError> {
-    header::check(programs, settings)?;
+    header::check(programs)?;
+    run(programs, settings)
+}
+
+/// Runs programs that have passed the checks of their headers.
+fn run(programs: &[Program], settings: Settings) -> Result<Report, VerifyError> {
+    header::check_settings(programs, settings)?;
     let mut machine = machine::Machine::new(programs, settings);
     machine.run()?;
     finish::check(&mut machine)
@@ -153,8 +161,14 @@ pub fn check<I: IntoIterator<Item = Settings>>(
     settings: impl FnOnce(u16) -> I,
 ) -> Result<Report, CheckError> {
     let programs = programs(algorithm, op, ranks, windowed)?;
+    let wrong = |settings, error| CheckError::Wrong {
+        algorithm,
+        op,
+        ranks,
+        settings,
+        error: Box::new(error),
+    };
     let max_skew = programs.iter().map(|p| p.max_skew).max().unwrap_or(0);
-    let mut report = Report::default();
     let unequal = op == Op::AllToAll && algorithm.allows_unequal(op);
     let cases = settings(max_skew).into_iter().flat_map(|settings| {
         let others = unequal.then_some(Settings {
@@ -163,14 +177,13 @@ pub fn check<I: IntoIterator<Item = Settings>>(
         });
         [settings].into_iter().chain(others)
     });
+    let mut report = Report::default();
+    let mut headers = Some(header::check(&programs));
     for settings in cases {
-        report = verify(&programs, settings).map_err(|error| CheckError::Wrong {
-            algorithm,
-            op,
-            ranks,
-            settings,
-            error: Box::new(error),
-        })?;
+        if let Some(Err(error)) = headers.take() {
+            return Err(wrong(settings, error));
+        }
+        report = run(&programs, settings).map_err(|error| wrong(settings, error))?;
     }
     Ok(report)
 }
