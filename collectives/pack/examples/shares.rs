@@ -68,5 +68,15 @@ fn main() {
                 .collect::<Vec<_>>(),
             start.elapsed()
         );
+        let start = Instant::now();
+        let rings = unisono_pack::rings(&network).unwrap();
+        let took = start.elapsed();
+        unisono_pack::check::rings(&network, &rings).unwrap();
+        println!(
+            "{name}: rings {} rate {:.3} {:?} {took:?}",
+            rings.rings.len(),
+            to_f64(rings.bytes_per_second()) / 1e9,
+            &rings.rings[0].order
+        );
     }
 }

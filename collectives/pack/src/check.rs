@@ -3,30 +3,32 @@
 use unisono_network::{EdgeId, Network, Rational, to_f64};
 
 use crate::all_to_all::Routing;
+use crate::rings::Rings;
 use crate::tree::{Packing, PairPacking, Tree, Way};
 
 /// What is wrong with a packing.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Flaw {
-    /// Parents that do not lead to the root, or not one for each rank.
-    #[error("tree {tree} does not span all ranks")]
+    /// Parents that do not lead to the root, or an order that does not have each rank once.
+    #[error("tree or ring {tree} does not visit all ranks")]
     NotSpanning {
-        /// The tree's place.
+        /// The place of the tree or ring.
         tree: usize,
     },
-    /// Edges that do not lead from the parent to the rank, or not by switches alone.
-    #[error("in tree {tree} the edges between rank {rank} and its parent do not join them")]
+    /// Edges that do not lead from the parent to the rank by switches alone, or from a rank to the
+    /// next of its ring.
+    #[error("in tree or ring {tree} the edges at rank {rank} do not lead where they should")]
     BrokenPath {
-        /// The tree's place.
+        /// The place of the tree or ring.
         tree: usize,
         /// The rank.
         rank: u32,
     },
-    /// A tree of no weight.
-    #[error("tree {tree} has no weight")]
+    /// A tree or ring of no weight.
+    #[error("tree or ring {tree} has no weight")]
     NoWeight {
-        /// The tree's place.
+        /// The place of the tree or ring.
         tree: usize,
     },
     /// The trees of a pair do not belong together.
@@ -125,6 +127,36 @@ pub fn routing(network: &Network, routing: &Routing) -> Result<(), Flaw> {
         }
     }
     fits(network, routing.unit, &loads)
+}
+
+/// Checks that every ring visits every rank once, that its edges lead along its order, and that no
+/// edge or group of edges carries more than it can, in exact arithmetic.
+///
+/// # Errors
+/// The first flaw.
+pub fn rings(network: &Network, rings: &Rings) -> Result<(), Flaw> {
+    let mut loads = vec![0; network.edges().len()];
+    for (place, ring) in rings.rings.iter().enumerate() {
+        let mut sorted = ring.order.clone();
+        sorted.sort_unstable();
+        if !sorted.into_iter().eq(0..network.ranks()) || ring.paths.len() != ring.order.len() {
+            return Err(Flaw::NotSpanning { tree: place });
+        }
+        if ring.weight == 0 {
+            return Err(Flaw::NoWeight { tree: place });
+        }
+        for (at, path) in ring.paths.iter().enumerate() {
+            let rank = ring.order[at];
+            let next = ring.order[(at + 1) % ring.order.len()];
+            if rank != next && follow(network, path).and_then(ends) != Some((rank, next)) {
+                return Err(Flaw::BrokenPath { tree: place, rank });
+            }
+            for &edge in path {
+                loads[edge as usize] += i128::from(ring.weight);
+            }
+        }
+    }
+    fits(network, rings.unit, &loads)
 }
 
 fn ends(stops: Vec<u32>) -> Option<(u32, u32)> {

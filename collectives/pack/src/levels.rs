@@ -161,8 +161,9 @@ impl Sets {
         }
     }
 
-    fn find(&self, mut at: usize) -> usize {
+    fn find(&mut self, mut at: usize) -> usize {
         while self.parent[at] != at {
+            self.parent[at] = self.parent[self.parent[at]];
             at = self.parent[at];
         }
         at

@@ -11,6 +11,7 @@ use unisono_network::{EdgeId, Network, to_f64};
 use crate::arborescence::cheapest;
 use crate::closure::Closure;
 use crate::lp::{Column, Program};
+use crate::rows::Rows;
 use crate::tree::{Pair, Tree};
 use crate::whole::{fastest, proportions};
 
@@ -24,7 +25,7 @@ const COLUMNS_PER_ROW: usize = 60;
 /// none was found.
 pub(super) fn pairs(network: &Network, known: f64) -> Option<Vec<Pair>> {
     let rows = Rows::new(network);
-    if rows.hopeless(network, known) {
+    if hopeless(&rows, network, known) {
         return None;
     }
     let mut program = Program::new(&rows.limits);
@@ -36,8 +37,8 @@ pub(super) fn pairs(network: &Network, known: f64) -> Option<Vec<Pair>> {
         let column = match program.known(&prices) {
             Some(column) => column,
             None => {
-                let pair = rows.cheapest(network, &prices)?;
-                let column = rows.column(&pair);
+                let pair = cheapest_pair(&rows, network, &prices)?;
+                let column = column(&rows, &pair);
                 let cost = 1.0 - column.gain(&prices);
                 let value = program.value();
                 // Duality: with these prices nothing moves more than this.
@@ -85,6 +86,10 @@ pub(super) fn pairs(network: &Network, known: f64) -> Option<Vec<Pair>> {
     Some(pairs.collect())
 }
 
+fn column(rows: &Rows, pair: &Pair) -> Column {
+    rows.column(1.0, edges(pair))
+}
+
 fn edges(pair: &Pair) -> impl Iterator<Item = EdgeId> {
     let trees = [&pair.reduce, &pair.distribute];
     trees
@@ -92,144 +97,75 @@ fn edges(pair: &Pair) -> impl Iterator<Item = EdgeId> {
         .flat_map(|tree| tree.paths.iter().flatten().copied())
 }
 
-/// The rows of the program: edges, or pairs of edges that are each other's way back.
-struct Rows {
-    limits: Vec<f64>,
-    row: Vec<usize>,
-    /// For each edge the one back, if all have one.
-    mates: Option<Vec<EdgeId>>,
+/// Whether simple prices show that nothing moves more than what is known: those that charge
+/// for links at ranks, and those that charge for links up to some capacity.
+fn hopeless(rows: &Rows, network: &Network, known: f64) -> bool {
+    let mut widths = rows.limits.clone();
+    widths.sort_by(f64::total_cmp);
+    widths.dedup();
+    let at_rank = |edge: usize| {
+        let edge = network.edges()[edge];
+        network.rank_of(edge.from).is_some() || network.rank_of(edge.to).is_some()
+    };
+    let charged = |test: &dyn Fn(usize) -> bool| {
+        let mut prices = vec![0.0; rows.limits.len()];
+        for (edge, &row) in rows.row.iter().enumerate() {
+            prices[row] = f64::from(u8::from(test(edge)));
+        }
+        let all: f64 = prices
+            .iter()
+            .zip(&rows.limits)
+            .map(|(price, limit)| price * limit)
+            .sum();
+        let pair = cheapest_pair(rows, network, &prices);
+        let cost = pair.map_or(0.0, |pair| 1.0 - column(rows, &pair).gain(&prices));
+        cost > 0.0 && all / cost <= known * (1.0 + CLOSE)
+    };
+    charged(&at_rank)
+        || widths
+            .iter()
+            .any(|&width| charged(&|edge| rows.limits[rows.row[edge]] <= width))
 }
 
-impl Rows {
-    fn new(network: &Network) -> Self {
-        let mates = mates(network);
-        let capacity = |edge: usize| network.edges()[edge].bytes_per_second as f64;
-        let edges = network.edges().len();
-        let mut row = vec![usize::MAX; edges];
-        let mut limits = Vec::new();
-        for edge in 0..edges {
-            if row[edge] != usize::MAX {
-                continue;
-            }
-            row[edge] = limits.len();
-            match &mates {
-                // Each way carries one tree of the pair: together twice.
-                Some(mates) => {
-                    row[mates[edge] as usize] = limits.len();
-                    limits.push(2.0 * capacity(edge));
+/// The cheapest pair of trees.
+fn cheapest_pair(rows: &Rows, network: &Network, prices: &[f64]) -> Option<Pair> {
+    let closure = Closure::new(network, &rows.spread(prices));
+    let n = network.ranks() as usize;
+    match &rows.mates {
+        Some(mates) => {
+            let parents = rooted_in_the_middle(&spanning(n, &closure)?);
+            let distribute = out_tree(&parents, &closure);
+            let mut reduce = distribute.clone();
+            for path in &mut reduce.paths {
+                path.reverse();
+                for edge in path {
+                    *edge = mates[*edge as usize];
                 }
-                None => limits.push(capacity(edge)),
             }
+            Some(Pair { reduce, distribute })
         }
-        Self { limits, row, mates }
-    }
-
-    fn column(&self, pair: &Pair) -> Column {
-        let mut uses = vec![0.0; self.limits.len()];
-        for edge in edges(pair) {
-            uses[self.row[edge as usize]] += 1.0;
-        }
-        let uses = uses.into_iter().enumerate().filter(|(_, use_)| *use_ > 0.0);
-        Column {
-            value: 1.0,
-            uses: uses.collect(),
-        }
-    }
-
-    /// Whether simple prices show that nothing moves more than what is known: those that charge
-    /// for links at ranks, and those that charge for links up to some capacity.
-    fn hopeless(&self, network: &Network, known: f64) -> bool {
-        let mut widths = self.limits.clone();
-        widths.sort_by(f64::total_cmp);
-        widths.dedup();
-        let at_rank = |edge: usize| {
-            let edge = network.edges()[edge];
-            network.rank_of(edge.from).is_some() || network.rank_of(edge.to).is_some()
-        };
-        let charged = |test: &dyn Fn(usize) -> bool| {
-            let mut prices = vec![0.0; self.limits.len()];
-            for (edge, &row) in self.row.iter().enumerate() {
-                prices[row] = f64::from(u8::from(test(edge)));
-            }
-            let all: f64 = prices
-                .iter()
-                .zip(&self.limits)
-                .map(|(price, limit)| price * limit)
-                .sum();
-            let pair = self.cheapest(network, &prices);
-            let cost = pair.map_or(0.0, |pair| 1.0 - self.column(&pair).gain(&prices));
-            cost > 0.0 && all / cost <= known * (1.0 + CLOSE)
-        };
-        charged(&at_rank)
-            || widths
-                .iter()
-                .any(|&width| charged(&|edge| self.limits[self.row[edge]] <= width))
-    }
-
-    /// The cheapest pair of trees.
-    fn cheapest(&self, network: &Network, prices: &[f64]) -> Option<Pair> {
-        // A little for every hop, so that what is free is not used for nothing.
-        let average = prices.iter().sum::<f64>() / prices.len() as f64;
-        let hop = average * 1e-6 + f64::MIN_POSITIVE;
-        let prices: Vec<f64> = self.row.iter().map(|&row| prices[row] + hop).collect();
-        let closure = Closure::new(network, &prices);
-        let n = network.ranks() as usize;
-        match &self.mates {
-            Some(mates) => {
-                let parents = rooted_in_the_middle(&spanning(n, &closure)?);
-                let distribute = out_tree(&parents, &closure);
-                let mut reduce = distribute.clone();
-                for path in &mut reduce.paths {
-                    path.reverse();
-                    for edge in path {
-                        *edge = mates[*edge as usize];
-                    }
-                }
-                Some(Pair { reduce, distribute })
-            }
-            None => {
-                let total = |parents: &[usize], cost: &dyn Fn(usize, usize) -> f64| -> f64 {
-                    let edges = parents
-                        .iter()
-                        .enumerate()
-                        .filter(|(to, from)| *to != **from);
-                    edges.map(|(to, &from)| cost(from, to)).sum()
-                };
-                let there = |from: usize, to: usize| closure.distance(from, to);
-                let back = |from: usize, to: usize| closure.distance(to, from);
-                let pairs = (0..n).filter_map(|root| {
-                    let outs = cheapest(n, root, there)?;
-                    let ins = cheapest(n, root, back)?;
-                    Some((total(&outs, &there) + total(&ins, &back), outs, ins))
-                });
-                let (_, outs, ins) = pairs.min_by(|one, other| one.0.total_cmp(&other.0))?;
-                Some(Pair {
-                    reduce: in_tree(&ins, &closure),
-                    distribute: out_tree(&outs, &closure),
-                })
-            }
+        None => {
+            let total = |parents: &[usize], cost: &dyn Fn(usize, usize) -> f64| -> f64 {
+                let edges = parents
+                    .iter()
+                    .enumerate()
+                    .filter(|(to, from)| *to != **from);
+                edges.map(|(to, &from)| cost(from, to)).sum()
+            };
+            let there = |from: usize, to: usize| closure.distance(from, to);
+            let back = |from: usize, to: usize| closure.distance(to, from);
+            let pairs = (0..n).filter_map(|root| {
+                let outs = cheapest(n, root, there)?;
+                let ins = cheapest(n, root, back)?;
+                Some((total(&outs, &there) + total(&ins, &back), outs, ins))
+            });
+            let (_, outs, ins) = pairs.min_by(|one, other| one.0.total_cmp(&other.0))?;
+            Some(Pair {
+                reduce: in_tree(&ins, &closure),
+                distribute: out_tree(&outs, &closure),
+            })
         }
     }
-}
-
-/// For each edge one of the same capacity back, if all can be matched so.
-fn mates(network: &Network) -> Option<Vec<EdgeId>> {
-    let mut mates = vec![EdgeId::MAX; network.edges().len()];
-    for (id, edge) in (0..).zip(network.edges()) {
-        if mates[id as usize] != EdgeId::MAX {
-            continue;
-        }
-        let fits = |&&other: &&EdgeId| {
-            let other_edge = network.edge(other);
-            other_edge.to == edge.from
-                && mates[other as usize] == EdgeId::MAX
-                && other_edge.bytes_per_second == edge.bytes_per_second
-        };
-        let mate = *network.out_edges(edge.to).iter().find(fits)?;
-        mates[id as usize] = mate;
-        mates[mate as usize] = id;
-    }
-    Some(mates)
 }
 
 /// The cheapest spanning tree (Prim), with parents from rank 0.
