@@ -6,6 +6,7 @@
 //! twice the weight has twice as many. Lanes take whoever is ready: first the chunks that come
 //! first in their share, and of those the ones with the longest way to go.
 
+mod channels;
 mod collect;
 mod distribute;
 mod shape;
@@ -17,6 +18,7 @@ use unisono_pack::{Packing, PairPacking, Tree, Way};
 use unisono_plan::Op;
 
 use crate::schedule::{Buffer, Cut, Extent, Kind, Part, Place, Schedule, Weave};
+use channels::Channels;
 use collect::Collect;
 use distribute::Distribute;
 use shape::Shape;
@@ -26,8 +28,26 @@ use shape::Shape;
 pub struct Cutting {
     /// About how large a chunk is, in bytes.
     pub chunk: u64,
-    /// Chunks of one tree that may wait for a rank that reduces them.
+    /// Chunks of one lane that may wait for a rank that reduces them.
     pub slots: u32,
+    /// Which chunks share a lane.
+    pub lanes: Lanes,
+}
+
+/// Which chunks of a rank share a lane, so that one goes after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Lanes {
+    /// All that take the same path. Best where paths share no links: each link always serves the
+    /// chunk that matters most.
+    Path,
+    /// Those of one unit of weight of one tree, of which there may be so many. Best where paths
+    /// share links: as all lanes have the same rate in the packing, and fair sharing never gives
+    /// one less than what all could have, each lane always goes at least as fast as the packing
+    /// says.
+    Share {
+        /// Units of weight in all, at most.
+        most: u32,
+    },
 }
 
 /// The smallest chunk, unless a rank's own share is smaller.
@@ -52,7 +72,8 @@ pub fn packing(
         return None;
     }
     let mut weave = Weave::new(op, network.ranks(), bytes);
-    let trees: Vec<&Tree> = packing.trees.iter().collect();
+    let weights: Vec<u64> = packing.trees.iter().map(|tree| tree.weight).collect();
+    let mut channels = Channels::new(&weights, cutting.lanes);
     let message = weave.message();
     for root in 0..network.ranks() {
         let share = match op {
@@ -60,7 +81,8 @@ pub fn packing(
             _ if op.root() == Some(root) => message.whole(),
             _ => continue,
         };
-        let of_root: Vec<&Tree> = trees.iter().copied().filter(|t| t.root == root).collect();
+        let of_root = |tree: &&Tree| tree.root == root;
+        let of_root: Vec<&Tree> = packing.trees.iter().filter(of_root).collect();
         if way == Way::Out {
             keep(&mut weave, root, share.clone());
         }
@@ -71,14 +93,20 @@ pub fn packing(
                 continue;
             }
             let shape = Shape::new(tree)?;
+            let channel = channels.next(tree.weight);
             let pieces = pieces(&range, cutting);
             let cut = Cut {
                 element: message.element,
             };
-            let mut collect = (way == Way::In).then(|| Collect::new(&shape, cutting, pieces));
+            let mut collect = (way == Way::In).then(|| Collect::new(&shape, cutting, channel.count, pieces));
             let distribute = Distribute::new(&shape);
             for (piece, range) in (0..).zip(cut.even(range, pieces)) {
-                let turn = Turn { piece, pieces };
+                let channel = channel.of(piece);
+                let turn = Turn {
+                    piece,
+                    pieces,
+                    channel,
+                };
                 match &mut collect {
                     Some(collect) => {
                         let to = output(op, &weave, root, range.start);
@@ -112,20 +140,27 @@ pub fn pairs(
         .iter()
         .map(|pair| pair.reduce.weight)
         .collect();
+    let mut channels = Channels::new(&weights, cutting.lanes);
     let parts = cut(&weave, message.whole(), &weights);
     for (pair, range) in packing.pairs.iter().zip(parts) {
         if range.is_empty() {
             continue;
         }
+        let channel = channels.next(pair.reduce.weight);
         let (up, down) = (Shape::new(&pair.reduce)?, Shape::new(&pair.distribute)?);
         let pieces = pieces(&range, cutting);
         let cut = Cut {
             element: message.element,
         };
-        let mut collect = Collect::new(&up, cutting, pieces);
+        let mut collect = Collect::new(&up, cutting, channel.count, pieces);
         let distribute = Distribute::new(&down);
         for (piece, range) in (0..).zip(cut.even(range, pieces)) {
-            let turn = Turn { piece, pieces };
+            let channel = channel.of(piece);
+            let turn = Turn {
+                piece,
+                pieces,
+                channel,
+            };
             let to = Place::new(Buffer::Out, range.start);
             let rest = down.tallest();
             let last = collect.chunk(&mut weave, network, range.clone(), to, turn, rest);
@@ -172,6 +207,7 @@ fn keep(weave: &mut Weave, root: u32, share: Range<u64>) {
         path: &[],
         extents: &[extent],
         after: &[],
+        channel: 0,
         priority: 0,
     });
 }
@@ -199,6 +235,7 @@ fn output(op: Op, weave: &Weave, rank: u32, at: u64) -> Place {
 struct Turn {
     piece: u64,
     pieces: u64,
+    channel: u32,
 }
 
 impl Turn {

@@ -24,6 +24,8 @@ pub struct Part<'a> {
     pub after: &'a [StepId],
     /// Which goes first.
     pub priority: u64,
+    /// Which of several lanes of one path it takes.
+    pub channel: u32,
 }
 
 /// What tells lanes of a rank apart.
@@ -31,7 +33,7 @@ pub struct Part<'a> {
 enum LaneKey {
     Local,
     Signals { to: u32 },
-    Path { to: u32, path: u32 },
+    Path { to: u32, path: u32, channel: u32 },
 }
 
 /// A schedule in the making.
@@ -96,6 +98,7 @@ impl Weave {
             Kind::Put => LaneKey::Path {
                 to: part.peer,
                 path,
+                channel: part.channel,
             },
         };
         let lane = self.lane(part.rank, key);

@@ -26,11 +26,12 @@ pub(super) struct Collect<'s, 't> {
 }
 
 impl<'s, 't> Collect<'s, 't> {
-    pub(super) fn new(shape: &'s Shape<'t>, cutting: Cutting, pieces: u64) -> Self {
+    /// Each of the tree's lanes has its own places.
+    pub(super) fn new(shape: &'s Shape<'t>, cutting: Cutting, lanes: u32, pieces: u64) -> Self {
         let count = shape.children.len();
         Self {
             shape,
-            slots: u64::from(cutting.slots.max(1)).min(pieces),
+            slots: (u64::from(cutting.slots.max(1)) * u64::from(lanes)).min(pieces),
             pieces,
             arrivals: (0..count).map(|_| Ring::default()).collect(),
             sums: (0..count).map(|_| Ring::default()).collect(),
@@ -94,6 +95,7 @@ impl<'s, 't> Collect<'s, 't> {
                         bytes,
                     }],
                     after: &after,
+                    channel: turn.channel,
                     priority: turn.priority(shape.depth[index] + beyond),
                 });
                 self.release(weave, &mut router, child, step, turn);
@@ -128,6 +130,7 @@ impl<'s, 't> Collect<'s, 't> {
                     bytes,
                 }],
                 after: &after,
+                channel: turn.channel,
                 priority: turn.priority(shape.depth[index] + beyond),
             });
             if let Some(child) = last {
@@ -160,6 +163,7 @@ impl<'s, 't> Collect<'s, 't> {
             path: &path,
             extents: &[],
             after: &[read],
+            channel: 0,
             priority: turn.priority(0),
         });
         self.arrivals[child as usize].free.push(step);

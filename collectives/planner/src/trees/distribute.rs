@@ -44,6 +44,7 @@ impl<'s, 't> Distribute<'s, 't> {
                         bytes: range.end - range.start,
                     }],
                     after: after.as_slice(),
+                    channel: turn.channel,
                     priority: turn.priority(shape.height[child as usize]),
                 });
                 arrived[child as usize] = Some(step);

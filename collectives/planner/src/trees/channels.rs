@@ -1,0 +1,76 @@
+//! How many lanes each tree gets.
+
+use super::Lanes;
+
+/// Hands out lanes to trees.
+pub(super) struct Channels {
+    /// Lanes for each unit of weight: this many for that much.
+    rate: Option<(u64, u64)>,
+    next: u32,
+}
+
+/// The lanes of one tree, used in turn.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Channel {
+    first: u32,
+    pub(super) count: u32,
+}
+
+impl Channels {
+    pub(super) fn new(weights: &[u64], lanes: Lanes) -> Self {
+        let rate = match lanes {
+            Lanes::Path => None,
+            Lanes::Share { most } => Some(rate(weights, u64::from(most))),
+        };
+        Self { rate, next: 1 }
+    }
+
+    pub(super) fn next(&mut self, weight: u64) -> Channel {
+        let Some(rate) = self.rate else {
+            return Channel { first: 0, count: 1 };
+        };
+        let count = u32::try_from(lanes(weight, rate)).unwrap_or(u32::MAX);
+        let first = self.next;
+        self.next = self.next.saturating_add(count);
+        Channel { first, count }
+    }
+}
+
+impl Channel {
+    pub(super) fn of(self, piece: u64) -> u32 {
+        self.first + (piece % u64::from(self.count)) as u32
+    }
+}
+
+fn lanes(weight: u64, (count, of): (u64, u64)) -> u64 {
+    let exact = u128::from(weight) * u128::from(count);
+    (((exact + u128::from(of) / 2) / u128::from(of)) as u64).max(1)
+}
+
+/// Lanes for weight such that there are no more than `most`, and the tree that gets the fewest for
+/// its weight gets nearly its part of all.
+fn rate(weights: &[u64], most: u64) -> (u64, u64) {
+    let sum: u64 = weights.iter().sum();
+    let divisor = weights.iter().fold(0, |a, &b| gcd(a, b)).max(1);
+    if sum / divisor <= most {
+        return (1, divisor);
+    }
+    // How much slower than its part the slowest tree is, in millionths.
+    let part = |count: u64| {
+        let all: u64 = weights
+            .iter()
+            .map(|&weight| lanes(weight, (count, sum)))
+            .sum();
+        let slowest = weights.iter().map(|&weight| {
+            let has = u128::from(lanes(weight, (count, sum))) * u128::from(sum) * 1_000_000;
+            has / (u128::from(weight.max(1)) * u128::from(all))
+        });
+        (slowest.min().unwrap_or(0), std::cmp::Reverse(all))
+    };
+    let best = (1..=most.max(1)).max_by_key(|&count| part(count));
+    (best.unwrap_or(1), sum)
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
