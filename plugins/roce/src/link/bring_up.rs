@@ -1,0 +1,280 @@
+//! A lane's next queue pair, from the first word about it until it carries the lane.
+//!
+//! The first one of a lane comes up like all that replace it: the dialer offers, the acceptor answers,
+//! the dialer sees a packet acknowledged, and only then does anything depend on it.
+
+use std::time::{Duration, Instant};
+
+use unisono_plugin::{Error, Result, Status};
+
+use super::lane::{Lane, Old};
+use super::session::{Session, random};
+use super::wire::{Arrival, Broken, Route, Wire};
+use crate::verbs::Capacity;
+use crate::wire::{Answer, Control, Count, End, Offer, SIGNATURE};
+
+/// A stopped queue pair that has brought nothing for this long brings nothing more, even where its
+/// device does not hand back the receives that were posted.
+const QUIET: Duration = Duration::from_millis(10);
+
+/// A queue pair on its way.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    pub(crate) wire: Wire,
+    pub(crate) since: Instant,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Dialer: until the peer has one too.
+    Offered,
+    /// Dialer: until the path has carried a packet.
+    Probing,
+    /// Dialer: until the old one is empty.
+    Emptying,
+    /// Dialer: until the peer has settled too.
+    Ready,
+    /// Acceptor: until the dialer is ready.
+    Answered,
+    /// Acceptor: until the old one is empty; the dialer has received so much.
+    Settling(u64),
+}
+
+/// What came of a step.
+#[derive(Debug)]
+pub(crate) enum Progress {
+    Nothing,
+    /// The new queue pair carries the lane; the peer had received so many of our messages.
+    Up(u64),
+    /// It came to nothing.
+    Failed(Broken, Route),
+}
+
+impl Attempt {
+    /// Whether it has got an answer already.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.stage != Stage::Offered
+    }
+}
+
+/// The dialer begins: a new queue pair over a route.
+pub(crate) fn offer(session: &Session, lane: &mut Lane, route: Route) -> Result<()> {
+    lane.generation += 1;
+    let wire = new_wire(session, lane, route, lane.generation)?;
+    let end = End {
+        number: wire.number(),
+        start: wire.start,
+    };
+    session.say(Control::Offer(Offer {
+        lane: lane.index as u8,
+        generation: lane.generation,
+        rails: [route.rail as u8, route.peer_rail as u8],
+        gids: [route.gid as u8, route.peer_gid as u8],
+        end,
+        signature: [0; SIGNATURE],
+    }))?;
+    lane.attempt = Some(Attempt {
+        wire,
+        since: Instant::now(),
+        stage: Stage::Offered,
+    });
+    Ok(())
+}
+
+/// The acceptor takes up an offer.
+pub(crate) fn answer(session: &Session, lane: &mut Lane, offer: &Offer) -> Result<()> {
+    if offer.generation <= lane.generation {
+        return Ok(()); // overtaken
+    }
+    let [rail, gid] = [offer.rails[1], offer.gids[1]].map(usize::from);
+    let [peer_rail, peer_gid] = [offer.rails[0], offer.gids[0]].map(usize::from);
+    let route = Route {
+        rail,
+        peer_rail,
+        gid,
+        peer_gid,
+    };
+    if !session.is_route(&route) {
+        return Err(Error::new(
+            Status::Link,
+            format!("rank {} offers a route that cannot be", session.peer()),
+        ));
+    }
+    lane.generation = offer.generation;
+    lane.attempt = None;
+    let mut wire = new_wire(session, lane, route, offer.generation)?;
+    connect(session, &mut wire, offer.end)?;
+    session.say(Control::Answer(Answer {
+        lane: lane.index as u8,
+        generation: offer.generation,
+        end: End {
+            number: wire.number(),
+            start: wire.start,
+        },
+        signature: [0; SIGNATURE],
+    }))?;
+    lane.attempt = Some(Attempt {
+        wire,
+        since: Instant::now(),
+        stage: Stage::Answered,
+    });
+    Ok(())
+}
+
+/// The dialer hears the answer.
+pub(crate) fn answered(session: &Session, lane: &mut Lane, answer: &Answer) -> Result<()> {
+    let Some(attempt) = current(lane, answer.generation, Stage::Offered) else {
+        return Ok(());
+    };
+    connect(session, &mut attempt.wire, answer.end)?;
+    attempt.since = Instant::now();
+    attempt.stage = Stage::Probing;
+    match attempt.wire.probe() {
+        Ok(()) => Ok(()),
+        Err(broken) => Err(super::trouble::broken(
+            session,
+            &attempt.wire.route,
+            &broken,
+        )),
+    }
+}
+
+/// The acceptor hears that the dialer is ready.
+pub(crate) fn ready(lane: &mut Lane, count: &Count) {
+    if let Some(attempt) = current(lane, count.generation, Stage::Answered) {
+        attempt.stage = Stage::Settling(count.received);
+        retire(lane);
+    }
+}
+
+/// The dialer hears that the acceptor has settled.
+pub(crate) fn settled(lane: &mut Lane, count: &Count) -> Progress {
+    if current(lane, count.generation, Stage::Ready).is_none() {
+        return Progress::Nothing;
+    }
+    install(lane, count.received)
+}
+
+/// Goes on as far as it can without the peer.
+pub(crate) fn go_on(session: &Session, lane: &mut Lane, now: Instant) -> Result<Progress> {
+    let Some(attempt) = &mut lane.attempt else {
+        return Ok(Progress::Nothing);
+    };
+    if attempt.stage == Stage::Probing {
+        let mut probed = false;
+        let collected = attempt
+            .wire
+            .collect(|arrival| probed |= arrival == Arrival::Answered);
+        if let Err(broken) = collected {
+            let route = attempt.wire.route;
+            lane.attempt = None;
+            return Ok(Progress::Failed(broken, route));
+        }
+        if probed {
+            attempt.stage = Stage::Emptying;
+            retire(lane);
+        }
+    }
+    if !is_empty(lane, now) {
+        return Ok(Progress::Nothing);
+    }
+    let Some(attempt) = &mut lane.attempt else {
+        return Ok(Progress::Nothing);
+    };
+    let count = Count {
+        lane: lane.index as u8,
+        generation: attempt.wire.generation,
+        received: lane.received,
+        signature: [0; SIGNATURE],
+    };
+    match attempt.stage {
+        Stage::Emptying => {
+            attempt.stage = Stage::Ready;
+            session.say(Control::Ready(count))?;
+            Ok(Progress::Nothing)
+        }
+        Stage::Settling(received) => {
+            session.say(Control::Settled(count))?;
+            Ok(install(lane, received))
+        }
+        Stage::Offered | Stage::Probing | Stage::Ready | Stage::Answered => Ok(Progress::Nothing),
+    }
+}
+
+/// Stops the wire of a lane, if it has one. What had come over it is still to be taken.
+pub(crate) fn retire(lane: &mut Lane) {
+    if let Some(mut wire) = lane.wire.take() {
+        // Where even this fails the device is gone, and nothing of it can land.
+        let _ = wire.stop();
+        lane.old = Some(Old {
+            wire,
+            quiet_since: Instant::now(),
+        });
+    }
+}
+
+/// Whether all that had come over a stopped wire is taken; then it is gone.
+fn is_empty(lane: &mut Lane, now: Instant) -> bool {
+    let Some(old) = &lane.old else {
+        return true;
+    };
+    let quiet = now.saturating_duration_since(old.quiet_since) >= QUIET;
+    if old.wire.receives() > 0 && !quiet {
+        return false;
+    }
+    lane.old = None;
+    true
+}
+
+fn install(lane: &mut Lane, received: u64) -> Progress {
+    match lane.attempt.take() {
+        Some(attempt) => {
+            lane.wire = Some(attempt.wire);
+            Progress::Up(received)
+        }
+        None => Progress::Nothing,
+    }
+}
+
+/// The attempt of this generation, if it is at this stage: all else is overtaken.
+fn current(lane: &mut Lane, generation: u32, stage: Stage) -> Option<&mut Attempt> {
+    lane.attempt
+        .as_mut()
+        .filter(|attempt| attempt.wire.generation == generation && attempt.stage == stage)
+}
+
+fn new_wire(session: &Session, lane: &Lane, route: Route, generation: u32) -> Result<Wire> {
+    let shared = session.shared();
+    let rail = &shared.rails.all()[route.rail];
+    let start = (random()? & 0xff_ffff) as u32;
+    let capacity = Capacity {
+        sends: shared.rails.depth(shared.config.queue_depth),
+        receives: lane.block.receives(),
+        inline: shared.config.inline,
+    };
+    Wire::new(rail, route, generation, start, &lane.block, capacity).map_err(|error| {
+        let what = format!(
+            "{}: no queue pair for the link to rank {}",
+            rail.facts.name(),
+            session.peer()
+        );
+        Error::system(Status::Device, &what, &error)
+    })
+}
+
+fn connect(session: &Session, wire: &mut Wire, end: End) -> Result<()> {
+    let path = session.path(&wire.route, end, wire.start).ok_or_else(|| {
+        Error::new(
+            Status::Link,
+            format!("rank {} names a route that cannot be", session.peer()),
+        )
+    })?;
+    wire.connect(&path).map_err(|error| {
+        let what = format!(
+            "the way from {} cannot be set up",
+            session.route_name(&wire.route)
+        );
+        Error::system(Status::Link, &what, &error)
+    })
+}

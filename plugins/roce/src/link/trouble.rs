@@ -1,0 +1,116 @@
+//! How a link fails, in words.
+
+use unisono_plugin::{Error, Status};
+
+use super::session::Session;
+use super::wire::{Broken, Route};
+use crate::sys::abi::wc_status;
+
+/// A queue pair is dead, or a call to its device failed.
+pub(crate) fn broken(session: &Session, route: &Route, broken: &Broken) -> Error {
+    let way = format!("rank {} over {}", session.peer(), session.route_name(route));
+    match broken {
+        Broken::System(what, error) => {
+            Error::system(Status::Link, &format!("the link to {way}: {what}"), error)
+        }
+        Broken::Status {
+            status,
+            vendor_code,
+        } => {
+            let shared = session.shared();
+            let text = shared.rails.all()[route.rail]
+                .pd
+                .context()
+                .status_text(*status);
+            let (kind, hint) = meaning(*status);
+            Error::new(
+                kind,
+                format!("the link to {way}: {text} (status {status}){hint}"),
+            )
+            .with_vendor_code(i64::from(*vendor_code))
+        }
+    }
+}
+
+/// What a completion status says of the link, and what to look at.
+const fn meaning(status: i32) -> (Status, &'static str) {
+    match status {
+        wc_status::RETRY_EXC_ERR | wc_status::RESP_TIMEOUT_ERR => (
+            Status::Peer,
+            ": no answer; is the peer gone, or a path or its MTU wrong?",
+        ),
+        wc_status::RNR_RETRY_EXC_ERR => (Status::Peer, ": the peer takes no messages"),
+        wc_status::REM_ACCESS_ERR => (
+            Status::Link,
+            ": the peer's window is closed, or not where it was",
+        ),
+        wc_status::WR_FLUSH_ERR => (Status::Link, ": the queue pair was put in error"),
+        wc_status::LOC_PROT_ERR => (Status::Link, ": memory that is not registered"),
+        _ => (Status::Link, ""),
+    }
+}
+
+/// A lane could not be brought back in time.
+pub(crate) fn given_up(cause: &Error, after: std::time::Duration, outstanding: usize) -> Error {
+    Error::new(
+        match cause.status() {
+            Status::Peer => Status::Peer,
+            _ => Status::Link,
+        },
+        format!(
+            "{}; not back within {after:?}, {outstanding} writes not acknowledged",
+            cause.message()
+        ),
+    )
+    .with_vendor_code(cause.vendor_code())
+}
+
+/// The peer's link failed or was aborted.
+pub(crate) fn gave_up(peer: u32) -> Error {
+    Error::new(
+        Status::Aborted,
+        format!("rank {peer} aborted its end of the link"),
+    )
+}
+
+/// The peer said goodbye.
+pub(crate) fn ended(peer: u32) -> Error {
+    Error::new(
+        Status::Peer,
+        format!("rank {peer} has ended its link: nothing can be sent to it"),
+    )
+}
+
+/// The peer has begun anew while this end has not.
+pub(crate) fn restarted(peer: u32) -> Error {
+    Error::new(
+        Status::Peer,
+        format!("rank {peer} has made its end of the link anew"),
+    )
+}
+
+/// The peer broke the protocol.
+pub(crate) fn nonsense(peer: u32, what: &str) -> Error {
+    Error::new(
+        Status::Link,
+        format!("rank {peer} broke the protocol: {what}"),
+    )
+}
+
+/// The link did not come up in time.
+pub(crate) fn too_late(
+    peer: u32,
+    limit: std::time::Duration,
+    heard: bool,
+    last: Option<&Error>,
+) -> Error {
+    let why = match last {
+        Some(error) => format!("last: {}", error.message()),
+        None if heard => "it has not brought up its queue pairs".to_owned(),
+        None => "nothing was heard of it".to_owned(),
+    };
+    Error::new(
+        Status::Timeout,
+        format!("no link to rank {peer} within {limit:?}; {why}"),
+    )
+}
