@@ -1,5 +1,13 @@
 //! Ties the link graph, the bounds, the packings, the plans and the simulator together.
 
+pub mod candidate;
+mod error;
+pub mod plan;
+pub mod programs;
+pub mod routes;
 pub mod schedule;
 pub mod timing;
 pub mod trees;
+
+pub use error::PlanError;
+pub use plan::{Plan, Request, plan};

@@ -15,7 +15,7 @@ use unisono_network::EdgeId;
 use unisono_plan::Op;
 
 pub use message::{Cut, Message};
-pub use weave::{Part, Weave};
+pub use weave::{Part, Turn, Weave};
 
 /// A step, by its number.
 pub type StepId = u32;
@@ -120,6 +120,9 @@ pub struct Lane {
     pub rank: u32,
     /// Its number among the rank's lanes.
     pub number: u32,
+    /// Whether it runs its steps in the order of [`Schedule::steps`]; else it takes whoever is
+    /// ready, by priority.
+    pub fixed: bool,
 }
 
 /// Every step of every rank for one operation.
@@ -137,9 +140,6 @@ pub struct Schedule {
     pub paths: Vec<Vec<EdgeId>>,
     /// The lanes.
     pub lanes: Vec<Lane>,
-    /// Whether lanes run their steps in the order of [`steps`](Self::steps); else each lane takes
-    /// whoever is ready, by priority.
-    pub fixed: bool,
     /// Bytes of scratch that each rank needs.
     pub scratch: Vec<u64>,
     extents: Vec<Extent>,
@@ -173,7 +173,9 @@ impl Schedule {
         for after in &mut self.after {
             *after = place[*after as usize];
         }
-        self.fixed = true;
+        for lane in &mut self.lanes {
+            lane.fixed = true;
+        }
         self
     }
 }

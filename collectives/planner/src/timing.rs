@@ -64,12 +64,8 @@ pub fn simulate_schedule(
         routes.push(model.route(&resources, None));
         delays.push(network.path_facts(path).latency_ns.saturating_mul(1000));
     }
-    let turns = if schedule.fixed {
-        Turns::Fixed
-    } else {
-        Turns::Ready
-    };
-    let lanes: Vec<LaneId> = schedule.lanes.iter().map(|_| model.lane(turns)).collect();
+    let mut lane = |fixed| model.lane(if fixed { Turns::Fixed } else { Turns::Ready });
+    let lanes: Vec<LaneId> = schedule.lanes.iter().map(|l| lane(l.fixed)).collect();
     let mut local = |speed: Option<u64>| match speed {
         Some(_) => model.route(&[], speed),
         None => RouteId::FREE,

@@ -17,7 +17,7 @@ use unisono_network::{Network, Router};
 use unisono_pack::{Packing, PairPacking, Tree, Way};
 use unisono_plan::Op;
 
-use crate::schedule::{Buffer, Cut, Extent, Kind, Part, Place, Schedule, Weave};
+use crate::schedule::{Buffer, Cut, Extent, Kind, Part, Place, Schedule, Turn, Weave};
 use channels::Channels;
 use collect::Collect;
 use distribute::Distribute;
@@ -98,29 +98,30 @@ pub fn packing(
             let cut = Cut {
                 element: message.element,
             };
-            let mut collect = (way == Way::In).then(|| Collect::new(&shape, cutting, channel.count, pieces));
+            let mut collect =
+                (way == Way::In).then(|| Collect::new(&shape, cutting, channel.count, pieces));
             let distribute = Distribute::new(&shape);
             for (piece, range) in (0..).zip(cut.even(range, pieces)) {
-                let channel = channel.of(piece);
-                let turn = Turn {
+                let lane = channel.of(piece);
+                let chunk = Chunk {
                     piece,
                     pieces,
-                    channel,
+                    lane,
                 };
                 match &mut collect {
                     Some(collect) => {
                         let to = output(op, &weave, root, range.start);
-                        collect.chunk(&mut weave, network, range, to, turn, 0);
+                        collect.chunk(&mut weave, network, range, to, chunk, 0);
                     }
                     None => {
                         let from = input(op, &weave, root, range.start);
-                        distribute.chunk(&mut weave, range, from, None, turn);
+                        distribute.chunk(&mut weave, range, from, None, chunk);
                     }
                 }
             }
         }
     }
-    Some(weave.finish(false))
+    Some(weave.finish())
 }
 
 /// The schedule of an all_reduce over pairs of trees: each share is reduced up an in-tree to its
@@ -155,19 +156,19 @@ pub fn pairs(
         let mut collect = Collect::new(&up, cutting, channel.count, pieces);
         let distribute = Distribute::new(&down);
         for (piece, range) in (0..).zip(cut.even(range, pieces)) {
-            let channel = channel.of(piece);
-            let turn = Turn {
+            let lane = channel.of(piece);
+            let chunk = Chunk {
                 piece,
                 pieces,
-                channel,
+                lane,
             };
             let to = Place::new(Buffer::Out, range.start);
             let rest = down.tallest();
-            let last = collect.chunk(&mut weave, network, range.clone(), to, turn, rest);
-            distribute.chunk(&mut weave, range, to, last, turn);
+            let last = collect.chunk(&mut weave, network, range.clone(), to, chunk, rest);
+            distribute.chunk(&mut weave, range, to, last, chunk);
         }
     }
-    Some(weave.finish(false))
+    Some(weave.finish())
 }
 
 /// Shares by weight, without those that would be too small: the lightest trees go first.
@@ -207,7 +208,7 @@ fn keep(weave: &mut Weave, root: u32, share: Range<u64>) {
         path: &[],
         extents: &[extent],
         after: &[],
-        channel: 0,
+        turn: Turn::Path(0),
         priority: 0,
     });
 }
@@ -232,13 +233,13 @@ fn output(op: Op, weave: &Weave, rank: u32, at: u64) -> Place {
 
 /// Which chunk of a tree's share it is.
 #[derive(Debug, Clone, Copy)]
-struct Turn {
+struct Chunk {
     piece: u64,
     pieces: u64,
-    channel: u32,
+    lane: u32,
 }
 
-impl Turn {
+impl Chunk {
     /// Earlier chunks first; of those as early, the ones with more hops to go.
     fn priority(self, hops: u32) -> u64 {
         let part = ((2 * self.piece + 1) << 30) / (2 * self.pieces);

@@ -24,8 +24,17 @@ pub struct Part<'a> {
     pub after: &'a [StepId],
     /// Which goes first.
     pub priority: u64,
-    /// Which of several lanes of one path it takes.
-    pub channel: u32,
+    /// Which puts take turns.
+    pub turn: Turn,
+}
+
+/// Which puts of a rank share a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Turn {
+    /// All to one peer, in the order in which they are added: a first-in first-out channel.
+    Channel,
+    /// All to one peer over one path that bear the same number; whoever is ready goes.
+    Path(u32),
 }
 
 /// What tells lanes of a rank apart.
@@ -33,7 +42,8 @@ pub struct Part<'a> {
 enum LaneKey {
     Local,
     Signals { to: u32 },
-    Path { to: u32, path: u32, channel: u32 },
+    Channel { to: u32 },
+    Path { to: u32, path: u32, number: u32 },
 }
 
 /// A schedule in the making.
@@ -58,7 +68,6 @@ impl Weave {
                 steps: Vec::new(),
                 paths: vec![Vec::new()],
                 lanes: Vec::new(),
-                fixed: false,
                 scratch: vec![0; count],
                 extents: Vec::new(),
                 after: Vec::new(),
@@ -95,10 +104,13 @@ impl Weave {
         let key = match part.kind {
             Kind::Copy | Kind::Reduce => LaneKey::Local,
             Kind::Signal => LaneKey::Signals { to: part.peer },
-            Kind::Put => LaneKey::Path {
-                to: part.peer,
-                path,
-                channel: part.channel,
+            Kind::Put => match part.turn {
+                Turn::Channel => LaneKey::Channel { to: part.peer },
+                Turn::Path(number) => LaneKey::Path {
+                    to: part.peer,
+                    path,
+                    number,
+                },
             },
         };
         let lane = self.lane(part.rank, key);
@@ -123,10 +135,9 @@ impl Weave {
         id
     }
 
-    /// The schedule. Its lanes take whoever is ready, unless they are said to be fixed.
+    /// The schedule.
     #[must_use]
-    pub fn finish(mut self, fixed: bool) -> Schedule {
-        self.schedule.fixed = fixed;
+    pub fn finish(self) -> Schedule {
         self.schedule
     }
 
@@ -146,7 +157,11 @@ impl Weave {
             let number = *next;
             *next += 1;
             let lanes = &mut self.schedule.lanes;
-            lanes.push(Lane { rank, number });
+            lanes.push(Lane {
+                rank,
+                number,
+                fixed: matches!(key, LaneKey::Channel { .. }),
+            });
             lanes.len() as u32 - 1
         })
     }

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use unisono_network::{Network, Router};
 
-use super::{Cutting, Shape, Turn, back, input};
-use crate::schedule::{Extent, Kind, Part, Place, StepId, Weave};
+use super::{Chunk, Cutting, Shape, back, input};
+use crate::schedule::{Extent, Kind, Part, Place, StepId, Turn, Weave};
 
 /// Memory that chunks use in turn.
 #[derive(Default)]
@@ -46,13 +46,13 @@ impl<'s, 't> Collect<'s, 't> {
         network: &Network,
         range: Range<u64>,
         to: Place,
-        turn: Turn,
+        chunk: Chunk,
         beyond: u32,
     ) -> Option<StepId> {
         let shape = self.shape;
         let mut router = Router::new(network);
         let bytes = range.end - range.start;
-        let slot = (turn.piece % self.slots) as usize;
+        let slot = (chunk.piece % self.slots) as usize;
         // Pieces differ by an element at most; the first round has them all in turn.
         let room = bytes + weave.message().element;
         let mut put: Vec<Option<StepId>> = vec![None; shape.children.len()];
@@ -79,8 +79,8 @@ impl<'s, 't> Collect<'s, 't> {
                 };
                 let mut after: Vec<StepId> = put[child as usize].into_iter().collect();
                 after.extend(before);
-                if number == 0 && !root && turn.piece >= self.slots {
-                    let last = (turn.piece - self.slots) as usize;
+                if number == 0 && !root && chunk.piece >= self.slots {
+                    let last = (chunk.piece - self.slots) as usize;
                     after.extend(self.sums[index].free.get(last));
                 }
                 let step = weave.step(Part {
@@ -95,10 +95,10 @@ impl<'s, 't> Collect<'s, 't> {
                         bytes,
                     }],
                     after: &after,
-                    channel: turn.channel,
-                    priority: turn.priority(shape.depth[index] + beyond),
+                    turn: Turn::Path(chunk.lane),
+                    priority: chunk.priority(shape.depth[index] + beyond),
                 });
-                self.release(weave, &mut router, child, step, turn);
+                self.release(weave, &mut router, child, step, chunk);
                 sum = target;
                 before = Some(step);
             }
@@ -114,8 +114,8 @@ impl<'s, 't> Collect<'s, 't> {
                 let place = weave.scratch(parent, room);
                 self.arrivals[index].places.push(place);
             }
-            if turn.piece >= self.slots {
-                let earlier = (turn.piece - self.slots) as usize;
+            if chunk.piece >= self.slots {
+                let earlier = (chunk.piece - self.slots) as usize;
                 after.extend(self.arrivals[index].free.get(earlier));
             }
             let step = weave.step(Part {
@@ -130,11 +130,11 @@ impl<'s, 't> Collect<'s, 't> {
                     bytes,
                 }],
                 after: &after,
-                channel: turn.channel,
-                priority: turn.priority(shape.depth[index] + beyond),
+                turn: Turn::Path(chunk.lane),
+                priority: chunk.priority(shape.depth[index] + beyond),
             });
             if let Some(child) = last {
-                self.release(weave, &mut router, child, step, turn);
+                self.release(weave, &mut router, child, step, chunk);
             }
             self.sums[index].free.push(step);
             put[index] = Some(step);
@@ -149,9 +149,9 @@ impl<'s, 't> Collect<'s, 't> {
         router: &mut Router<'_>,
         child: u32,
         read: StepId,
-        turn: Turn,
+        chunk: Chunk,
     ) {
-        if turn.piece + self.slots >= self.pieces {
+        if chunk.piece + self.slots >= self.pieces {
             return;
         }
         let parent = self.shape.parent(child);
@@ -163,8 +163,8 @@ impl<'s, 't> Collect<'s, 't> {
             path: &path,
             extents: &[],
             after: &[read],
-            channel: 0,
-            priority: turn.priority(0),
+            turn: Turn::Path(0),
+            priority: chunk.priority(0),
         });
         self.arrivals[child as usize].free.push(step);
     }

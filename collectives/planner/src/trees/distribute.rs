@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::{Shape, Turn};
-use crate::schedule::{Buffer, Extent, Kind, Part, Place, StepId, Weave};
+use super::{Chunk, Shape};
+use crate::schedule::{Buffer, Extent, Kind, Part, Place, StepId, Turn, Weave};
 
 pub(super) struct Distribute<'s, 't> {
     shape: &'s Shape<'t>,
@@ -22,7 +22,7 @@ impl<'s, 't> Distribute<'s, 't> {
         range: Range<u64>,
         from: Place,
         ready: Option<StepId>,
-        turn: Turn,
+        chunk: Chunk,
     ) {
         let shape = self.shape;
         let to = Place::new(Buffer::Out, range.start);
@@ -44,8 +44,8 @@ impl<'s, 't> Distribute<'s, 't> {
                         bytes: range.end - range.start,
                     }],
                     after: after.as_slice(),
-                    channel: turn.channel,
-                    priority: turn.priority(shape.height[child as usize]),
+                    turn: Turn::Path(chunk.lane),
+                    priority: chunk.priority(shape.height[child as usize]),
                 });
                 arrived[child as usize] = Some(step);
             }

@@ -1,0 +1,172 @@
+//! The plans that are compared, and how each can be cut.
+
+use std::sync::Arc;
+
+use unisono_network::Network;
+use unisono_pack::{Packing, PairPacking, Routing};
+use unisono_plan::{Algorithm, Op, Program, Shape, generate};
+
+use crate::programs::{self, Setting};
+use crate::schedule::{Message, Schedule};
+use crate::trees::{self, Cutting, LEAST_CHUNK, Lanes};
+use crate::{PlanError, routes};
+
+/// Slots of a channel, and chunks of a lane that may wait for a rank that reduces them.
+const SLOTS: u32 = 8;
+/// Units of weight that trees may have in all.
+const UNITS: [u32; 2] = [64, 512];
+
+/// From what a schedule is made.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// An algorithm that knows only how many ranks there are.
+    Flat(Algorithm),
+    /// A packing of trees.
+    Trees(Arc<Packing>),
+    /// A packing of pairs of trees, for all_reduce.
+    Pairs(Arc<PairPacking>),
+    /// Routes for each pair of ranks, for all_to_all.
+    Routes(Arc<Routing>),
+}
+
+/// How a message is cut for a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Knob {
+    /// In how many chunks: of the message, or of each rank's block where ranks have one.
+    pub chunks: u64,
+    /// Which chunks share a lane; without meaning for algorithms.
+    pub lanes: Lanes,
+}
+
+impl Source {
+    /// Its name in tables and on the command line.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Source::Flat(algorithm) => algorithm.name(),
+            Source::Trees(_) | Source::Pairs(_) => "trees",
+            Source::Routes(_) => "routes",
+        }
+    }
+
+    /// The ways in which chunks may share lanes.
+    #[must_use]
+    pub fn lanes(&self) -> Vec<Lanes> {
+        let share = |most| Lanes::Share { most };
+        match self {
+            Source::Flat(_) => vec![Lanes::Path],
+            Source::Routes(_) => vec![Lanes::Path, share(1)],
+            Source::Trees(_) | Source::Pairs(_) => std::iter::once(Lanes::Path)
+                .chain(UNITS.map(share))
+                .collect(),
+        }
+    }
+
+    /// The most chunks into which it can cut a message.
+    #[must_use]
+    pub fn most_chunks(&self, op: Op, ranks: u32, bytes: u64) -> u64 {
+        let parts = match (self, op.has_block_per_rank()) {
+            (_, true) | (Source::Flat(Algorithm::Ring), false) => u64::from(ranks),
+            _ => 1,
+        };
+        (bytes / parts / LEAST_CHUNK).max(1)
+    }
+
+    /// About how many steps a schedule has.
+    #[must_use]
+    pub fn steps(&self, op: Op, ranks: u32, knob: Knob) -> u64 {
+        let ranks = u64::from(ranks);
+        match self {
+            Source::Flat(algorithm) => {
+                let of = |rank| {
+                    let shape = shape(op, ranks as u32, rank);
+                    generate(*algorithm, &shape).map_or(0, |program| program.len() as u64)
+                };
+                of(0).max(of(ranks as u32 - 1)) * ranks * knob.chunks
+            }
+            Source::Trees(packing) => {
+                let roots = if op.has_block_per_rank() { ranks } else { 1 };
+                let least = packing.trees.len() as u64;
+                (knob.chunks * roots).max(least) * ranks * 2
+            }
+            Source::Pairs(packing) => knob.chunks.max(packing.pairs.len() as u64) * ranks * 3,
+            Source::Routes(routing) => routing.routes.len() as u64 * 2 * knob.chunks,
+        }
+    }
+
+    /// The schedule, cut in this way.
+    ///
+    /// # Errors
+    /// If the source can't do the operation.
+    pub fn schedule(
+        &self,
+        network: &Network,
+        op: Op,
+        bytes: u64,
+        knob: Knob,
+    ) -> Result<Schedule, PlanError> {
+        let parts = if op.has_block_per_rank() {
+            network.ranks()
+        } else {
+            1
+        };
+        let cutting = Cutting {
+            chunk: (bytes / u64::from(parts) / knob.chunks.max(1)).max(LEAST_CHUNK),
+            slots: SLOTS,
+            lanes: knob.lanes,
+        };
+        let unfit = || PlanError::Unfit {
+            algorithm: self.name().into(),
+            op: op.name(),
+        };
+        match self {
+            Source::Flat(algorithm) => flat(*algorithm, network, op, bytes, knob.chunks),
+            Source::Trees(packing) => {
+                trees::packing(op, network, packing, bytes, cutting).ok_or_else(unfit)
+            }
+            Source::Pairs(packing) => {
+                trees::pairs(network, packing, bytes, cutting).ok_or_else(unfit)
+            }
+            Source::Routes(routing) => Ok(routes::all_to_all(network, routing, bytes, cutting)),
+        }
+    }
+}
+
+/// The programs of all ranks that take part.
+fn all_programs(algorithm: Algorithm, op: Op, ranks: u32) -> Result<Vec<Program>, PlanError> {
+    let of = |rank| generate(algorithm, &shape(op, ranks, rank)).map_err(PlanError::from);
+    (0..ranks).map(of).collect()
+}
+
+fn shape(op: Op, ranks: u32, rank: u32) -> Shape {
+    // Of a send the first rank sends and the last one receives.
+    let op = match op {
+        Op::Send { .. } | Op::Recv { .. } if rank == 0 => Op::Send { to: ranks - 1 },
+        Op::Send { .. } | Op::Recv { .. } => Op::Recv { from: 0 },
+        op => op,
+    };
+    Shape {
+        op,
+        ranks,
+        rank,
+        windowed: false,
+    }
+}
+
+fn flat(
+    algorithm: Algorithm,
+    network: &Network,
+    op: Op,
+    bytes: u64,
+    pieces: u64,
+) -> Result<Schedule, PlanError> {
+    let mut programs = all_programs(algorithm, op, network.ranks())?;
+    if !op.is_collective() {
+        programs.retain(|program| program.rank == 0 || program.rank + 1 == network.ranks());
+    }
+    let element = Message::new(op, network.ranks(), bytes).element;
+    let geometries = programs::geometries(&programs, bytes, element, pieces)?;
+    let setting = Setting { slots: SLOTS };
+    let schedule = programs::schedule(&programs, network, bytes, &geometries, element, setting)?;
+    Ok(schedule)
+}

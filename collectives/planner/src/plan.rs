@@ -1,0 +1,249 @@
+//! The choice: candidates, each cut in several ways, compared by their simulated times.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use unisono_bound::{Bound, bound};
+use unisono_network::Network;
+use unisono_pack as pack;
+use unisono_plan::{Algorithm, Op};
+
+use crate::PlanError;
+use crate::candidate::{Knob, Source};
+use crate::schedule::Schedule;
+use crate::timing::{Speeds, Timeline, simulate_schedule};
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The operation.
+    pub op: Op,
+    /// The size as nccl-tests counts it: of the larger buffer.
+    pub bytes: u64,
+    /// Only the candidates of this name.
+    pub algorithm: Option<String>,
+    /// What ranks can do besides sending.
+    pub speeds: Speeds,
+    /// The most steps of a schedule that is simulated only to compare.
+    pub most_steps: u64,
+}
+
+impl Request {
+    /// A request for whatever is fastest.
+    #[must_use]
+    pub fn new(op: Op, bytes: u64) -> Self {
+        Self {
+            op,
+            bytes,
+            algorithm: None,
+            speeds: Speeds::default(),
+            most_steps: 200_000,
+        }
+    }
+}
+
+/// What a candidate is predicted to take, cut as is best for it.
+#[derive(Debug, Clone)]
+pub struct Scored {
+    /// The candidate.
+    pub source: Source,
+    /// How it is cut.
+    pub knob: Knob,
+    /// The predicted time in picoseconds.
+    pub ps: f64,
+}
+
+/// The answer.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The name of the winner.
+    pub algorithm: String,
+    /// How it is cut.
+    pub knob: Knob,
+    /// Its steps, lanes in order.
+    pub schedule: Schedule,
+    /// When each runs.
+    pub timeline: Timeline,
+    /// How fast it could be at best.
+    pub bound: Option<Bound>,
+    /// All candidates that can run it, the fastest first.
+    pub candidates: Vec<Scored>,
+    /// How long planning took, in seconds.
+    pub seconds: f64,
+}
+
+impl Plan {
+    /// The predicted time in microseconds.
+    #[must_use]
+    pub fn predicted_us(&self) -> f64 {
+        self.timeline.end_ps / 1e6
+    }
+}
+
+/// Plans an operation.
+///
+/// # Errors
+/// If the request can't be met: no such rank or algorithm, or ranks that can't reach each other.
+pub fn plan(network: &Network, request: &Request) -> Result<Plan, PlanError> {
+    let begin = Instant::now();
+    let bound = bound_of(network, request.op)?;
+    let (sources, mut why) = sources(network, request.op);
+    let mut candidates = Vec::new();
+    let wanted = |source: &Source| match &request.algorithm {
+        Some(name) => source.name() == name.replace('-', "_"),
+        None => true,
+    };
+    let there: Vec<String> = sources
+        .iter()
+        .map(|source| source.name().to_owned())
+        .collect();
+    for source in sources.into_iter().filter(|source| wanted(source)) {
+        match best_cut(network, request, &source) {
+            Ok(scored) => candidates.push(scored),
+            Err(error) => why.push(format!("{}: {error}", source.name())),
+        }
+    }
+    candidates.sort_by(|a, b| a.ps.total_cmp(&b.ps));
+    let Some(best) = candidates.first() else {
+        return Err(match &request.algorithm {
+            Some(name) if !there.contains(name) => PlanError::NoSuchAlgorithm {
+                name: name.clone(),
+                there,
+            },
+            _ => PlanError::NoCandidate {
+                op: request.op.name(),
+                why,
+            },
+        });
+    };
+    let (op, bytes) = (request.op, request.bytes);
+    let schedule = best.source.schedule(network, op, bytes, best.knob)?;
+    let timeline = simulate_schedule(&schedule, network, request.speeds)?;
+    let schedule = schedule.in_order(&timeline.sequence);
+    let timeline = simulate_schedule(&schedule, network, request.speeds)?;
+    Ok(Plan {
+        algorithm: best.source.name().to_owned(),
+        knob: best.knob,
+        schedule,
+        timeline,
+        bound,
+        candidates,
+        seconds: begin.elapsed().as_secs_f64(),
+    })
+}
+
+/// The bound of an operation; none for a barrier, which moves nothing.
+pub fn bound_of(network: &Network, op: Op) -> Result<Option<Bound>, PlanError> {
+    let in_network = network
+        .vertices()
+        .iter()
+        .any(|vertex| matches!(vertex, unisono_network::Vertex::Switch { reduces: true }));
+    let asked = match op {
+        Op::AllReduce => unisono_bound::Op::AllReduce { in_network },
+        Op::ReduceScatter => unisono_bound::Op::ReduceScatter,
+        Op::AllGather => unisono_bound::Op::AllGather,
+        Op::Broadcast { root } => unisono_bound::Op::Broadcast { root },
+        Op::Reduce { root } => unisono_bound::Op::Reduce { root },
+        Op::Gather { root } => unisono_bound::Op::Gather { root },
+        Op::Scatter { root } => unisono_bound::Op::Scatter { root },
+        Op::AllToAll => unisono_bound::Op::AllToAll,
+        Op::Send { .. } | Op::Recv { .. } => unisono_bound::Op::SendRecv {
+            from: 0,
+            to: network.ranks() - 1,
+        },
+        Op::Barrier => return Ok(None),
+    };
+    Ok(Some(bound(network, asked)?))
+}
+
+/// All that may run the operation, and why others can't.
+fn sources(network: &Network, op: Op) -> (Vec<Source>, Vec<String>) {
+    let mut why = Vec::new();
+    let mut sources = Vec::new();
+    for algorithm in Algorithm::ALL {
+        match algorithm.supports(op, network.ranks(), false) {
+            Ok(()) => sources.push(Source::Flat(algorithm)),
+            Err(error) => why.push(error.to_string()),
+        }
+    }
+    if network.ranks() == 1 {
+        return (sources, why);
+    }
+    let found = match op {
+        Op::AllGather => Some(pack::all_gather(network).map(|p| Source::Trees(Arc::new(p)))),
+        Op::ReduceScatter => {
+            Some(pack::reduce_scatter(network).map(|p| Source::Trees(Arc::new(p))))
+        }
+        Op::Broadcast { root } => {
+            Some(pack::broadcast(network, root).map(|p| Source::Trees(Arc::new(p))))
+        }
+        Op::Reduce { root } => {
+            Some(pack::reduce(network, root).map(|p| Source::Trees(Arc::new(p))))
+        }
+        Op::AllReduce => Some(pack::all_reduce(network).map(|p| Source::Pairs(Arc::new(p)))),
+        Op::AllToAll => Some(pack::all_to_all(network).map(|p| Source::Routes(Arc::new(p)))),
+        _ => None,
+    };
+    match found {
+        Some(Ok(source)) => sources.push(source),
+        Some(Err(error)) => why.push(error.to_string()),
+        None => {}
+    }
+    (sources, why)
+}
+
+/// The best way to cut a message for a candidate: more and more chunks, as long as that helps,
+/// then what lies between.
+fn best_cut(network: &Network, request: &Request, source: &Source) -> Result<Scored, PlanError> {
+    let (op, bytes) = (request.op, request.bytes);
+    let most = source.most_chunks(op, network.ranks(), bytes);
+    let mut best: Option<(f64, Knob)> = None;
+    for lanes in source.lanes() {
+        let mut own: Option<(f64, u64)> = None;
+        let mut try_chunks = |chunks: u64, own: &mut Option<(f64, u64)>| {
+            let knob = Knob { chunks, lanes };
+            let schedule = source.schedule(network, op, bytes, knob)?;
+            let end = simulate_schedule(&schedule, network, request.speeds)?.end_ps;
+            if own.is_none_or(|(least, _)| end < least) {
+                *own = Some((end, chunks));
+            }
+            Ok::<f64, PlanError>(end)
+        };
+        let mut chunks = 1;
+        loop {
+            let end = try_chunks(chunks, &mut own)?;
+            let worse = own.is_some_and(|(least, _)| end > 1.1 * least);
+            chunks *= 4;
+            let knob = Knob { chunks, lanes };
+            let long = source.steps(op, network.ranks(), knob) > request.most_steps;
+            if worse || chunks > most || long {
+                break;
+            }
+        }
+        if let Some((_, at)) = own {
+            for chunks in [at / 2, at * 2] {
+                let knob = Knob { chunks, lanes };
+                let long = source.steps(op, network.ranks(), knob) > request.most_steps;
+                if (1..=most).contains(&chunks) && !long {
+                    try_chunks(chunks, &mut own)?;
+                }
+            }
+        }
+        if let Some((end, chunks)) = own
+            && best.is_none_or(|(least, _)| end < least)
+        {
+            best = Some((end, Knob { chunks, lanes }));
+        }
+    }
+    match best {
+        Some((ps, knob)) => Ok(Scored {
+            source: source.clone(),
+            knob,
+            ps,
+        }),
+        None => Err(PlanError::Unfit {
+            algorithm: source.name().into(),
+            op: op.name(),
+        }),
+    }
+}
