@@ -2,7 +2,9 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, completions, config, explain, man, plugin, run, simulate, topo};
+use crate::commands::{
+    bench, completions, config, explain, man, plugin, run, simulate, topo, tune,
+};
 
 /// Collective communication between accelerators of several vendors.
 #[derive(Debug, Parser)]
@@ -18,6 +20,7 @@ Examples:
   unisono run -n 4 -- ./train                 start four ranks on this machine
   unisono topo --ranks 4 --format svg -o job.svg
   unisono explain all_reduce --bytes 64M --ranks 4
+  unisono tune --ranks 4                      measure once, choose by it from then on
 
 Exit codes: 0 all is well, 1 something failed, 2 the command line is wrong; `run` and `bench \
 --ranks` end with the code of the first rank that failed.")]
@@ -37,6 +40,7 @@ pub enum Command {
     Bench(Box<bench::Args>),
     Topo(topo::Args),
     Explain(explain::Args),
+    Tune(tune::Args),
     Simulate(simulate::Args),
     Plugin(plugin::Args),
     Config(config::Args),

@@ -18,6 +18,7 @@ mod overlays;
 mod progress;
 mod runtime;
 mod signature;
+mod tune;
 mod world;
 
 pub use communicator::{
@@ -28,4 +29,7 @@ pub use dtype::{DataType, Element, ReduceOp};
 pub use error::{Error, Mismatch, RankStatus, Result, Timeout};
 pub use options::{InitOptions, MemoryOptions, PluginRequest, Rules, Timeouts};
 pub use signature::{Call, CallKind};
+pub use tune::{
+    Calibration, Choice, FabricFigures, LinkFigures, PlanFigures, TuneOptions, TuneProgress,
+};
 pub use unisono_plan::{Algorithm, Op};

@@ -10,6 +10,8 @@ use unisono_graph::Overlay;
 use unisono_hal::{Loader, Plugin};
 use unisono_plan::select::Overrides;
 
+use crate::tune::Calibration;
+
 /// A plugin to use.
 #[derive(Clone, Debug)]
 pub struct PluginRequest {
@@ -174,6 +176,8 @@ pub struct InitOptions {
     pub memory: MemoryOptions,
     /// Algorithms forced by op, size and communicator.
     pub rules: Rules,
+    /// What was measured on this cluster (`Communicator::tune`). Rank 0's counts, for all ranks.
+    pub calibration: Option<Calibration>,
     /// The same bits for the same inputs, whatever the links (see `Communicator`).
     pub deterministic: bool,
     /// How long a waiting rank yields before it sleeps.
@@ -202,6 +206,7 @@ impl InitOptions {
             timeouts: Timeouts::default(),
             memory: MemoryOptions::default(),
             rules: Rules::default(),
+            calibration: None,
             deterministic: false,
             before_sleep: Duration::from_micros(200),
         }

@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::options::InitOptions;
 use crate::progress::Service;
 use crate::runtime::{self, Loaded};
+use crate::tune::Calibration;
 
 /// How often deadlines of calls that nobody waits for are looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -30,6 +31,8 @@ pub(crate) struct World {
     pub table: Directory,
     pub bootstrap: Report,
     pub graph: LinkGraph,
+    /// What was measured on this cluster, as rank 0 says.
+    pub calibration: Calibration,
     pub plugins: Vec<Loaded>,
     pub device: Device,
     /// What peers ring when they signal this process, if the device has such a thing.
@@ -79,17 +82,21 @@ impl World {
             unisono_abi::ABI_MAJOR,
             unisono_abi::ABI_MINOR
         );
-        join.payload = payload(&report, &plugins)?;
+        join.payload = payload(&report, &plugins, &options)?;
         let joined = Bootstrap::join(join)?;
         let reports = joined
             .table
             .entries()
             .iter()
-            .map(|entry| split_payload(&entry.payload).map(|(report, _)| report))
+            .map(|entry| split_payload(&entry.payload).map(|told| told.report))
             .collect::<Result<Vec<_>>>()?;
         let graph = unisono_graph::merge(&reports)
             .and_then(|graph| crate::overlays::apply(&graph, &options.overlays))
             .map_err(|e| Error::Graph(e.to_string()))?;
+        let calibration = match joined.table.get(0) {
+            Some(entry) => calibration(&split_payload(&entry.payload)?)?,
+            None => Calibration::default(),
+        };
         let bell = match device.alloc(&MemoryRequest::new(MemoryKind::Bell, 64).exportable()) {
             Err(error) if error.status == unisono_hal::Status::Unsupported => None,
             bell => Some(bell?),
@@ -101,6 +108,7 @@ impl World {
             table: joined.table,
             bootstrap: joined.report,
             graph,
+            calibration,
             plugins,
             device,
             bell,
@@ -131,8 +139,8 @@ impl World {
     /// Where rank `rank`'s instance of `plugin` listens, if it does.
     pub(crate) fn plugin_address(&self, rank: u32, plugin: &str) -> Option<Vec<u8>> {
         let entry = self.table.get(rank)?;
-        let (_, addresses) = split_payload(&entry.payload).ok()?;
-        addresses
+        let told = split_payload(&entry.payload).ok()?;
+        told.addresses
             .into_iter()
             .find(|(name, _)| name == plugin)
             .map(|(_, address)| address)
@@ -373,11 +381,25 @@ fn hostname() -> String {
         .into_owned()
 }
 
-/// The report, then each plugin's name and address.
-fn payload(report: &NodeReport, plugins: &[Loaded]) -> Result<Vec<u8>> {
+/// What a rank tells the others when they meet.
+struct Told {
+    report: NodeReport,
+    /// The calibration's JSON; empty if the rank has none, and from all but rank 0.
+    calibration: Vec<u8>,
+    /// Each plugin's name and address.
+    addresses: Vec<(String, Vec<u8>)>,
+}
+
+/// The report, the calibration, then each plugin's name and address.
+fn payload(report: &NodeReport, plugins: &[Loaded], options: &InitOptions) -> Result<Vec<u8>> {
     let graph_error = |e: unisono_graph::ReportError| Error::Graph(e.to_string());
+    let calibration = match &options.calibration {
+        Some(calibration) if options.rank == 0 => calibration.for_ranks(options.size).to_json(),
+        _ => String::new(),
+    };
     let mut out = Vec::new();
     crate::communicator::put_bytes(&mut out, &report.to_bytes().map_err(graph_error)?);
+    crate::communicator::put_bytes(&mut out, calibration.as_bytes());
     for plugin in plugins {
         if let Some(address) = plugin.instance.address()? {
             crate::communicator::put_bytes(&mut out, plugin.name.as_bytes());
@@ -387,18 +409,30 @@ fn payload(report: &NodeReport, plugins: &[Loaded]) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-type Addresses = Vec<(String, Vec<u8>)>;
-
-fn split_payload(payload: &[u8]) -> Result<(NodeReport, Addresses)> {
+fn split_payload(payload: &[u8]) -> Result<Told> {
     let bad = || Error::Graph("a rank's report is cut short".to_owned());
     let mut reader = crate::communicator::Reader(payload);
     let report = reader.bytes().ok_or_else(bad)?;
     let report = NodeReport::from_bytes(report).map_err(|e| Error::Graph(e.to_string()))?;
+    let calibration = reader.bytes().ok_or_else(bad)?.to_vec();
     let mut addresses = Vec::new();
     while !reader.is_empty() {
         let name = reader.bytes().ok_or_else(bad)?;
         let address = reader.bytes().ok_or_else(bad)?;
         addresses.push((String::from_utf8_lossy(name).into_owned(), address.to_vec()));
     }
-    Ok((report, addresses))
+    Ok(Told {
+        report,
+        calibration,
+        addresses,
+    })
+}
+
+/// The calibration that rank 0 told.
+fn calibration(told: &Told) -> Result<Calibration> {
+    match std::str::from_utf8(&told.calibration) {
+        Ok("") => Ok(Calibration::default()),
+        Ok(text) => Calibration::from_json(text),
+        Err(_) => Err(Error::Graph("rank 0's calibration is no text".to_owned())),
+    }
 }

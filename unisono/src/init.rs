@@ -1,6 +1,7 @@
 //! How a process joins a job: what its launcher says, what the cluster file says, and what the
 //! program knows better.
 
+mod calibration;
 mod effective;
 mod error;
 mod links;

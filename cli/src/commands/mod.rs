@@ -9,6 +9,7 @@ pub mod plugin;
 pub mod run;
 pub mod simulate;
 pub mod topo;
+pub mod tune;
 
 use std::process::ExitCode;
 
@@ -23,6 +24,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Bench(args) => bench::run(&args),
         Command::Topo(args) => topo::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Tune(args) => tune::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Plugin(args) => plugin::run(args),
         Command::Config(args) => config::run(args),

@@ -1,8 +1,11 @@
 //! From the frozen link graph to what the cost model asks: the same on every rank.
 
+use std::collections::BTreeMap;
+
 use unisono_graph::LinkType;
 use unisono_plan::cost::{Fabric, Link, Node, Rate, Speeds};
 
+use crate::tune::LinkFigures;
 use crate::world::World;
 
 /// What a rank spends on one message besides the bytes: commands, flags, a poll.
@@ -22,8 +25,29 @@ pub(super) struct RankSpeed {
     pub cores: u32,
 }
 
-/// The fabric of a communicator of `members`.
+/// The fabric of a communicator of `members`: as the plugins report it, or as it was measured.
 pub(super) fn fabric(world: &World, members: &[u32], speeds: &[RankSpeed]) -> Fabric {
+    let reported = with_links(world, members, speeds, &BTreeMap::new());
+    let calibration = &world.calibration;
+    let measured = calibration.fabric(reported.fingerprint());
+    let fabric = if calibration.links.is_empty() {
+        reported
+    } else {
+        with_links(world, members, speeds, &calibration.links).in_place_of(&reported)
+    };
+    match measured {
+        Some(measured) => fabric.with_measurements(measured),
+        None => fabric,
+    }
+}
+
+/// The fabric with measured figures for some kinds of links.
+fn with_links(
+    world: &World,
+    members: &[u32],
+    speeds: &[RankSpeed],
+    measured: &BTreeMap<String, LinkFigures>,
+) -> Fabric {
     let nodes = world.table.nodes();
     let node_of: Vec<u32> = members
         .iter()
@@ -67,11 +91,22 @@ pub(super) fn fabric(world: &World, members: &[u32], speeds: &[RankSpeed]) -> Fa
                 rate: Rate::UNKNOWN,
                 by_core: false,
             },
-            Some(way) => Link {
-                alpha_ps: way.latency_ns.saturating_mul(1000),
-                rate: Rate::bytes_per_second(way.bytes_per_second),
-                by_core: way.link_type == LinkType::Mapped,
-            },
+            Some(way) => {
+                let by_core = way.link_type == LinkType::Mapped;
+                match measured.get(&way.kind) {
+                    None => Link {
+                        alpha_ps: way.latency_ns.saturating_mul(1000),
+                        rate: Rate::bytes_per_second(way.bytes_per_second),
+                        by_core,
+                    },
+                    Some(figures) => Link {
+                        // What both ends spend on the message is counted apart.
+                        alpha_ps: figures.latency_ps().saturating_sub(2 * MESSAGE_PS),
+                        rate: Rate::bytes_per_second(figures.bytes_per_second),
+                        by_core,
+                    },
+                }
+            }
         }
     };
     Fabric::new(&node_of, &described, ranks, link)

@@ -4,6 +4,7 @@ mod buffer;
 mod channel;
 mod fabric;
 mod failure;
+mod force;
 mod form;
 mod grid;
 mod ops;
@@ -20,6 +21,7 @@ use std::time::Instant;
 
 pub use buffer::Buffer;
 pub use failure::AbortHandle;
+pub(crate) use force::Forced;
 pub use grid::{Grid, ParseGridError};
 pub use plans::Explanation;
 pub(crate) use shared::Shared;

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use unisono_hal::SupportQuery;
 use unisono_plan::geometry::Sizes;
-use unisono_plan::select::{self, Selection};
+use unisono_plan::select::{self, Overrides, Selection};
 use unisono_plan::{Geometry, Op, Shape};
 
 use super::Communicator;
+use super::force::Forced;
 use super::shared::{Shared, mix};
 use super::start::Request;
 use crate::error::{Error, Result};
@@ -26,6 +27,7 @@ struct Key {
     dtype: DataType,
     reduction: Option<ReduceOp>,
     windows: bool,
+    forced: Option<Forced>,
 }
 
 /// The plans of one communicator.
@@ -46,13 +48,19 @@ impl Plans {
 
 impl Shared {
     /// The plan of a request, which is checked on the way.
-    pub(super) fn plan(&self, request: &Request, windows: bool) -> Result<Arc<Planned>> {
+    pub(super) fn plan(
+        &self,
+        request: &Request,
+        windows: bool,
+        forced: Option<Forced>,
+    ) -> Result<Arc<Planned>> {
         let key = Key {
             op: request.op,
             count: request.count,
             dtype: request.dtype,
             reduction: request.reduction,
             windows,
+            forced,
         };
         let mut kept = self.plans.lock();
         if let Some((last, planned)) = &kept.last
@@ -90,7 +98,9 @@ impl Shared {
                 format!("{} elements of {} are too many", key.count, key.dtype),
             )
         })?;
-        let selection = self.select(key.op, bytes, key.dtype, key.windows)?;
+        let rule = key.forced.map(Forced::rule);
+        let overrides = rule.as_ref().unwrap_or(&self.overrides);
+        let selection = self.select(key.op, bytes, key.dtype, key.windows, overrides)?;
         let winner = selection.winner();
         let unsupported = |why: String| Error::Unsupported { call, why };
         let program = unisono_plan::generate(
@@ -129,7 +139,14 @@ impl Shared {
         })
     }
 
-    fn select(&self, op: Op, bytes: u64, dtype: DataType, windows: bool) -> Result<Selection> {
+    fn select(
+        &self,
+        op: Op,
+        bytes: u64,
+        dtype: DataType,
+        windows: bool,
+        overrides: &Overrides,
+    ) -> Result<Selection> {
         let request = select::Request {
             op,
             bytes,
@@ -138,10 +155,15 @@ impl Shared {
             windows,
             deterministic: self.world.options.deterministic,
         };
-        select::select(&request, &self.fabric, &self.overrides).map_err(|e| Error::Unsupported {
+        select::select(&request, &self.fabric, overrides).map_err(|e| Error::Unsupported {
             call: op.name(),
             why: e.to_string(),
         })
+    }
+
+    fn explain(&self, op: Op, bytes: u64, dtype: DataType, windows: bool) -> Result<Explanation> {
+        self.select(op, bytes, dtype, windows, &self.overrides)
+            .map(Explanation)
     }
 
     /// What the device cannot do is refused here, on every rank, and never discovered on the way.
@@ -238,7 +260,7 @@ impl Communicator {
     pub fn explain(&self, op: Op, bytes: u64, dtype: DataType) -> Result<Explanation> {
         self.shared.not_forked()?;
         self.shared.check_ranks(op)?;
-        self.shared.select(op, bytes, dtype, false).map(Explanation)
+        self.shared.explain(op, bytes, dtype, false)
     }
 
     /// [`Communicator::explain`] for buffers that lie in windows.
@@ -248,6 +270,6 @@ impl Communicator {
     pub fn explain_windows(&self, op: Op, bytes: u64, dtype: DataType) -> Result<Explanation> {
         self.shared.not_forked()?;
         self.shared.check_ranks(op)?;
-        self.shared.select(op, bytes, dtype, true).map(Explanation)
+        self.shared.explain(op, bytes, dtype, true)
     }
 }

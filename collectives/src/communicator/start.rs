@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use unisono_plan::Op as PlanOp;
 
+use super::force::Forced;
 use super::ops::Ends;
 use super::shared::{Shared, mix};
 use super::window::{InPlace, Windowed};
@@ -29,7 +30,12 @@ pub(super) struct Request {
 impl Shared {
     /// Runs a request on this thread; returns when it is complete.
     pub(super) fn run(&self, request: &Request) -> Result<()> {
-        let (planned, windowed) = self.check(request)?;
+        self.run_as(request, None)
+    }
+
+    /// [`Shared::run`], by a certain plan if one is named.
+    pub(super) fn run_as(&self, request: &Request, forced: Option<Forced>) -> Result<()> {
+        let (planned, windowed) = self.check(request, forced)?;
         let mut state = self.lane.lock();
         let op = self.bind(&mut state, planned, windowed, request, None);
         let number = self.lane.enqueue(&mut state, op);
@@ -42,7 +48,7 @@ impl Shared {
         request: &Request,
         keep: Option<Box<dyn Any + Send>>,
     ) -> Result<u64> {
-        let (planned, windowed) = self.check(request)?;
+        let (planned, windowed) = self.check(request, None)?;
         let mut state = self.lane.lock();
         let op = self.bind(&mut state, planned, windowed, request, keep);
         let number = self.lane.enqueue(&mut state, op);
@@ -52,7 +58,11 @@ impl Shared {
     }
 
     /// Whether the communicator can take a call now, and the call's plan.
-    fn check(&self, request: &Request) -> Result<(Arc<Planned>, Option<Windowed>)> {
+    fn check(
+        &self,
+        request: &Request,
+        forced: Option<Forced>,
+    ) -> Result<(Arc<Planned>, Option<Windowed>)> {
         if !fork::is(self.generation) {
             return Err(Error::ForkedProcess);
         }
@@ -60,7 +70,7 @@ impl Shared {
             return Err(error.clone());
         }
         let windowed = self.windows.find(request.ends, self.in_place(request));
-        let planned = self.plan(request, windowed.is_some())?;
+        let planned = self.plan(request, windowed.is_some(), forced)?;
         let windowed = windowed.filter(|_| planned.windowed);
         Ok((planned, windowed))
     }

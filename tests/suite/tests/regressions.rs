@@ -13,6 +13,7 @@ fn only(algorithm: Algorithm) -> Rules {
             bytes: 0..=u64::MAX,
             algorithm,
             windowed: Some(false),
+            put_bytes: None,
         }],
     })
 }

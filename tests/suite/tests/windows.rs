@@ -14,6 +14,7 @@ fn force(algorithm: Algorithm) -> Rules {
             bytes: 1..=u64::MAX,
             algorithm,
             windowed: Some(true),
+            put_bytes: None,
         }],
     })
 }

@@ -54,6 +54,10 @@ pub struct Cluster {
     /// Which algorithm to use for which calls; the first rule that matches a call decides. Calls that
     /// none matches use what the cost model finds best.
     pub algorithms: Vec<AlgorithmRule>,
+    /// What `unisono tune` measured on this cluster, and where it writes it. Without it, the user's
+    /// `unisono/calibration.json` beside the user's other settings, if there is one; `none` for
+    /// predictions alone.
+    pub calibration: Option<PathBuf>,
     /// How waits are waited.
     pub progress: Progress,
     /// What is logged.

@@ -8,6 +8,9 @@ use crate::problem::{Findings, ProblemKind};
 use crate::tree::{Kind, Node};
 use crate::validate::Places;
 
+/// The word for doing without a calibration.
+const NO_FILE: &str = "none";
+
 /// Makes relative paths of the file absolute, from the file's folder. In variables and code they are
 /// findings: what they lead to would depend on the current folder.
 pub(crate) fn resolve(cluster: &mut Cluster, places: &Places, found: &mut Findings) {
@@ -32,6 +35,11 @@ pub(crate) fn resolve(cluster: &mut Cluster, places: &Places, found: &mut Findin
         if let Some(path) = &mut plugin.path {
             absolute(path, format!("plugins[{index}].path"));
         }
+    }
+    if let Some(path) = &mut cluster.calibration
+        && path.as_os_str() != NO_FILE
+    {
+        absolute(path, "calibration".to_owned());
     }
     if let Some(path) = &mut cluster.security.secret_file {
         absolute(path, "security.secret_file".to_owned());

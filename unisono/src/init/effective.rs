@@ -7,7 +7,7 @@ use unisono_cluster::{Cluster, Effective, Node, SecurityMode, Source};
 use unisono_collectives::{InitOptions, MemoryOptions, PluginRequest, Timeouts};
 use unisono_hal::{Loader, Origin, SearchPath};
 
-use super::{Init, InitError, default_plugins, links, rules};
+use super::{Init, InitError, calibration, default_plugins, links, rules};
 
 pub(super) fn options(init: &Init, effective: &Effective) -> Result<InitOptions, InitError> {
     let cluster = &effective.cluster;
@@ -44,6 +44,9 @@ pub(super) fn options(init: &Init, effective: &Effective) -> Result<InitOptions,
         slots: cluster.memory.slots,
     };
     options.rules = rules::rules(&cluster.algorithms);
+    if info.rank == 0 {
+        options.calibration = calibration::read(init, effective)?;
+    }
     options.deterministic = init.deterministic;
     // Where nobody says otherwise the engine knows better than a fixed figure.
     if is_given(effective, "progress.yield") {

@@ -1,0 +1,78 @@
+//! Calls whose plan the caller names, for measuring it.
+
+use super::Communicator;
+use super::ops::Ends;
+use super::start::Request;
+use crate::error::Result;
+use crate::{Algorithm, DataType, ReduceOp};
+use unisono_plan::Op;
+use unisono_plan::cost::Fabric;
+use unisono_plan::select::{Override, Overrides};
+
+/// A plan by name, cut in a certain way. All ranks must name the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Forced {
+    pub algorithm: Algorithm,
+    pub windowed: bool,
+    /// Bytes of the largest put.
+    pub put_bytes: u64,
+}
+
+impl Forced {
+    /// The rule that selects this plan and no other.
+    pub(super) fn rule(self) -> Overrides {
+        Overrides {
+            rules: vec![Override {
+                op: None,
+                bytes: 0..=u64::MAX,
+                algorithm: self.algorithm,
+                windowed: Some(self.windowed),
+                put_bytes: Some(self.put_bytes),
+            }],
+        }
+    }
+}
+
+impl Communicator {
+    /// Runs `op` on `count` elements of the whole message by a certain plan, and blocks.
+    ///
+    /// `send` and `recv` have at least as many elements as the whole message.
+    pub(crate) fn run_forced(
+        &self,
+        op: Op,
+        count: u64,
+        reduction: Option<ReduceOp>,
+        send: &[f32],
+        recv: &mut [f32],
+        forced: Forced,
+    ) -> Result<()> {
+        debug_assert!(count as usize <= send.len().min(recv.len()));
+        let request = Request {
+            op,
+            count,
+            dtype: DataType::F32,
+            reduction,
+            ends: Ends {
+                input: send.as_ptr() as u64,
+                output: recv.as_mut_ptr() as u64,
+            },
+            deadline: self.shared.world.options.timeouts.op,
+        };
+        self.shared.run_as(&request, Some(forced))
+    }
+
+    /// Bytes of a slot: the largest put.
+    pub(crate) fn slot_bytes(&self) -> u64 {
+        self.shared.slot_bytes
+    }
+
+    /// What the cost model knows of this communicator's links.
+    pub(crate) fn fabric(&self) -> &Fabric {
+        &self.shared.fabric
+    }
+
+    /// The ranks of the job that this communicator is of, by rank.
+    pub(crate) fn members(&self) -> &[u32] {
+        &self.shared.members
+    }
+}

@@ -1,0 +1,141 @@
+//! Whether the plan that is chosen is the best one here.
+
+use unisono_plan::OpKind;
+
+use super::sweep::{Buffers, Plans, fitting, sizes, whole};
+use super::{TuneOptions, TuneProgress};
+use crate::Communicator;
+use crate::error::Result;
+
+/// One choice, held against every other plan for the same call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// The operation.
+    pub op: OpKind,
+    /// Bytes of the whole message.
+    pub bytes: u64,
+    /// The plan that is chosen.
+    pub chosen: String,
+    /// Median time of a call of it, in microseconds.
+    pub chosen_us: f64,
+    /// The plan that was fastest.
+    pub best: String,
+    /// Median time of a call of it, in microseconds.
+    pub best_us: f64,
+    /// The chosen plan's time over the fastest one's: the median over rounds in which both ran one
+    /// after the other. 1 where the fastest was chosen.
+    pub ratio: f64,
+    /// Where that ratio lies with a probability of 95 %, by order statistics.
+    pub interval: (f64, f64),
+}
+
+impl Choice {
+    /// Whether the choice is surely more than `share` slower than the best, such as 0.1.
+    #[must_use]
+    pub fn is_miss(&self, share: f64) -> bool {
+        self.interval.0 > 1.0 + share
+    }
+}
+
+impl Communicator {
+    /// Measures every plan of every operation and holds the chosen ones against the best. All ranks
+    /// call this together, and all get the same table.
+    ///
+    /// # Errors
+    /// As [`Communicator::tune`].
+    pub fn check_choices(
+        &self,
+        options: &TuneOptions,
+        progress: &mut dyn FnMut(&TuneProgress),
+    ) -> Result<Vec<Choice>> {
+        options.check()?;
+        let mut choices = Vec::new();
+        if self.size() < 2 {
+            return Ok(choices);
+        }
+        let mut buffers = Buffers::new(self, options.elements(self.size()), false)?;
+        let total = options
+            .ops
+            .iter()
+            .map(|op| sizes(options, *op).len())
+            .sum::<usize>() as u64;
+        for &op in &options.ops {
+            for bytes in sizes(options, op) {
+                progress(&TuneProgress {
+                    op,
+                    bytes,
+                    done: choices.len() as u64,
+                    total,
+                });
+                let plans = Plans {
+                    on: self,
+                    options,
+                    op: whole(op),
+                    bytes: fitting(op, bytes, self.size()),
+                    windowed: false,
+                };
+                choices.push(plans.choice(&mut buffers)?);
+            }
+        }
+        Ok(choices)
+    }
+}
+
+/// The median of paired ratios and an interval that holds the true one with 95 %.
+///
+/// With n pairs, the k-th smallest and k-th largest bound the median unless more than n - k of n
+/// fair coins fall alike; k is the largest for which that is less than 2.5 % on each side.
+pub(super) fn paired(a: &[f64], b: &[f64]) -> (f64, (f64, f64)) {
+    let mut ratios: Vec<f64> = a.iter().zip(b).map(|(a, b)| a / b).collect();
+    ratios.sort_by(f64::total_cmp);
+    let n = ratios.len();
+    let Some(middle) = ratios.get(n / 2).copied() else {
+        return (1.0, (1.0, 1.0));
+    };
+    let (mut k, mut tail, mut ways) = (0, 0.0, 1.0);
+    while k < n / 2 {
+        tail += ways * 0.5f64.powi(n as i32);
+        if tail > 0.025 {
+            break;
+        }
+        ways = ways * (n - k) as f64 / (k + 1) as f64;
+        k += 1;
+    }
+    let edge = k.saturating_sub(1);
+    (middle, (ratios[edge], ratios[n - 1 - edge]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_is_that_of_order_statistics() {
+        // Textbook values: for 7 the extremes, for 10 the second, for 20 the sixth of each side.
+        for (n, edge) in [(7, 0), (10, 1), (20, 5)] {
+            let a: Vec<f64> = (1..=n).map(f64::from).collect();
+            let ones = vec![1.0; n as usize];
+            let (middle, (low, high)) = paired(&a, &ones);
+            assert_eq!(middle, f64::from(n / 2 + 1));
+            assert_eq!((low, high), (f64::from(1 + edge), f64::from(n - edge)));
+        }
+        assert_eq!(paired(&[], &[]), (1.0, (1.0, 1.0)));
+    }
+
+    #[test]
+    fn a_miss_is_sure() {
+        let mut choice = Choice {
+            op: OpKind::Barrier,
+            bytes: 0,
+            chosen: String::new(),
+            chosen_us: 2.0,
+            best: String::new(),
+            best_us: 1.0,
+            ratio: 2.0,
+            interval: (1.05, 3.0),
+        };
+        assert!(!choice.is_miss(0.1));
+        choice.interval.0 = 1.11;
+        assert!(choice.is_miss(0.1));
+    }
+}

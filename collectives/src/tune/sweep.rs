@@ -1,0 +1,353 @@
+//! Every plan of every operation at every size, in turns.
+
+use std::time::Instant;
+
+use unisono_plan::cost::{Measurements, Picoseconds, PlanName, Point};
+use unisono_plan::select::Candidate;
+use unisono_plan::{Op, OpKind};
+
+use super::check::{Choice, paired};
+use super::pair::median;
+use super::{TuneOptions, TuneProgress};
+use crate::communicator::Forced;
+use crate::error::Result;
+use crate::{Communicator, DataType, ReduceOp};
+
+/// From here on a plan that was far behind at the size before is not measured any more: bandwidth
+/// decides, and with more bytes it will not catch up.
+const BANDWIDTH_DECIDES: u64 = 512 << 10;
+/// How many times slower than the fastest is far behind.
+const FAR_BEHIND: f64 = 2.0;
+/// From here on the fastest plans are also tried with smaller puts.
+const CUTS_MATTER: u64 = 128 << 10;
+/// Puts are not made smaller than this.
+const SMALL_PUT: u64 = 8 << 10;
+/// The dtype of all measurements: its size is the most common one.
+const DTYPE: DataType = DataType::F32;
+
+/// A plan, cut in one way.
+#[derive(Clone)]
+struct Variant {
+    name: PlanName,
+    forced: Forced,
+}
+
+/// Measures. All ranks take the same decisions, since they go by figures that all have agreed on.
+pub(super) fn run(
+    on: &Communicator,
+    options: &TuneOptions,
+    progress: &mut dyn FnMut(&TuneProgress),
+) -> Result<Measurements> {
+    let mut measured = Measurements::default();
+    if on.size() < 2 {
+        return Ok(measured);
+    }
+    let mut done = 0;
+    let passes = if options.windows { 2 } else { 1 };
+    let of_pass: usize = options.ops.iter().map(|op| sizes(options, *op).len()).sum();
+    let total = (of_pass * passes) as u64;
+    let elements = options.elements(on.size());
+    for windowed in [false, true].into_iter().take(passes) {
+        let mut buffers = Buffers::new(on, elements, windowed)?;
+        for &op in &options.ops {
+            let mut behind: Vec<PlanName> = Vec::new();
+            for bytes in sizes(options, op) {
+                let step = TuneProgress {
+                    op,
+                    bytes,
+                    done,
+                    total,
+                };
+                progress(&step);
+                done += 1;
+                let plans = Plans {
+                    on,
+                    options,
+                    op: whole(op),
+                    bytes: fitting(op, bytes, on.size()),
+                    windowed,
+                };
+                plans.measure(&mut buffers, &mut behind, &mut measured)?;
+            }
+        }
+    }
+    Ok(measured)
+}
+
+/// The plans of one operation at one size.
+pub(super) struct Plans<'a> {
+    pub(super) on: &'a Communicator,
+    pub(super) options: &'a TuneOptions,
+    pub(super) op: Op,
+    pub(super) bytes: u64,
+    pub(super) windowed: bool,
+}
+
+impl Plans<'_> {
+    fn measure(
+        &self,
+        buffers: &mut Buffers,
+        behind: &mut Vec<PlanName>,
+        measured: &mut Measurements,
+    ) -> Result<()> {
+        let candidates = self.candidates()?;
+        let variants: Vec<Variant> = (candidates.iter())
+            .map(|candidate| self.variant(candidate, candidate.put_bytes))
+            .filter(|variant| !behind.contains(&variant.name))
+            .collect();
+        let mut times = self.times(buffers, &variants)?;
+        let fastest = times.iter().copied().fold(f64::INFINITY, f64::min);
+        let mut points: Vec<(Variant, f64)> = variants.into_iter().zip(times.drain(..)).collect();
+        if self.bytes >= CUTS_MATTER {
+            // Another cut may turn the order of those that are close.
+            let close = (points.iter()).filter(|(_, time)| *time < 1.5 * fastest);
+            let finer: Vec<Variant> = close.flat_map(|(variant, _)| self.cuts(variant)).collect();
+            let times = self.times(buffers, &finer)?;
+            for (variant, time) in finer.into_iter().zip(times) {
+                let of_plan = points.iter_mut().find(|(v, _)| v.name == variant.name);
+                if let Some(point) = of_plan.filter(|(_, other)| time < 0.97 * *other) {
+                    *point = (variant, time);
+                }
+            }
+        }
+        let fastest = points.iter().map(|p| p.1).fold(f64::INFINITY, f64::min);
+        for (variant, time) in points {
+            if self.bytes >= BANDWIDTH_DECIDES && time > FAR_BEHIND * fastest {
+                behind.push(variant.name.clone());
+            }
+            let point = Point {
+                bytes: self.bytes,
+                put_bytes: variant.forced.put_bytes,
+                time: Picoseconds((time * 1e12) as u128),
+            };
+            measured.insert(variant.name, point);
+        }
+        Ok(())
+    }
+
+    /// The plans that may run: over windows only those that use them, since the others run alike
+    /// on any memory.
+    fn candidates(&self) -> Result<Vec<Candidate>> {
+        let explained = if self.windowed {
+            self.on.explain_windows(self.op, self.bytes, DTYPE)?
+        } else {
+            self.on.explain(self.op, self.bytes, DTYPE)?
+        };
+        Ok((explained.selection().candidates.iter())
+            .filter(|c| c.why_not.is_none() && c.windowed == self.windowed)
+            .cloned()
+            .collect())
+    }
+
+    fn variant(&self, candidate: &Candidate, put_bytes: u64) -> Variant {
+        Variant {
+            name: PlanName {
+                op: self.op.kind(),
+                windowed: candidate.windowed,
+                algorithm: candidate.algorithm.name().to_owned(),
+            },
+            forced: Forced {
+                algorithm: candidate.algorithm,
+                windowed: candidate.windowed,
+                put_bytes,
+            },
+        }
+    }
+
+    /// The same plan with a half, a quarter and four times the bytes in a put, up to a slot.
+    fn cuts(&self, variant: &Variant) -> Vec<Variant> {
+        let own = variant.forced.put_bytes;
+        let slot = self.on.slot_bytes();
+        let others = [own / 4, own / 2, own.saturating_mul(4)];
+        let mut cuts: Vec<u64> = (others.iter())
+            .map(|bytes| *bytes.min(&slot))
+            .filter(|bytes| *bytes >= SMALL_PUT && *bytes != own)
+            .collect();
+        cuts.dedup();
+        let with = |put_bytes| Variant {
+            forced: Forced {
+                put_bytes,
+                ..variant.forced
+            },
+            ..variant.clone()
+        };
+        cuts.into_iter().map(with).collect()
+    }
+
+    /// Seconds of a call of each variant: medians over rounds.
+    fn times(&self, buffers: &mut Buffers, variants: &[Variant]) -> Result<Vec<f64>> {
+        let mut rounds = self.rounds(buffers, variants)?;
+        Ok(rounds.iter_mut().map(|times| median(times)).collect())
+    }
+
+    /// Seconds of a call of each variant in each round, in which they take turns.
+    fn rounds(&self, buffers: &mut Buffers, variants: &[Variant]) -> Result<Vec<Vec<f64>>> {
+        let mut call =
+            |variant: &Variant| buffers.call(self.on, self.op, self.bytes, variant.forced);
+        let mut calls = Vec::with_capacity(variants.len());
+        for variant in variants {
+            // The first call makes the plan and may touch memory for the first time.
+            call(variant)?;
+            self.on.barrier()?;
+            let start = Instant::now();
+            call(variant)?;
+            call(variant)?;
+            let once = self.slowest(start.elapsed().as_secs_f64() / 2.0)?;
+            let round = self.options.figure.as_secs_f64() / f64::from(self.options.rounds.max(1));
+            calls.push((round / once.max(1e-9)).clamp(1.0, 1000.0) as u32);
+        }
+        let mut rounds = vec![Vec::new(); variants.len()];
+        for _ in 0..self.options.rounds.max(1) {
+            for ((variant, calls), times) in variants.iter().zip(&calls).zip(&mut rounds) {
+                self.on.barrier()?;
+                let start = Instant::now();
+                for _ in 0..*calls {
+                    call(variant)?;
+                }
+                times.push(start.elapsed().as_secs_f64() / f64::from(*calls));
+            }
+        }
+        for times in &mut rounds {
+            self.on.all_reduce_in_place(times, ReduceOp::Max)?;
+        }
+        Ok(rounds)
+    }
+
+    /// What is chosen, against the fastest.
+    pub(super) fn choice(&self, buffers: &mut Buffers) -> Result<Choice> {
+        let explained = self.on.explain(self.op, self.bytes, DTYPE)?;
+        let winner = explained.selection().winner();
+        let chosen = self.variant(winner, winner.put_bytes);
+        let others = self.candidates()?;
+        // The chosen one first; the others as they would be cut.
+        let mut variants = vec![chosen];
+        for candidate in &others {
+            let variant = self.variant(candidate, candidate.put_bytes);
+            if variant.name != variants[0].name {
+                variants.push(variant);
+            }
+        }
+        let rounds = self.rounds(buffers, &variants)?;
+        let mut medians: Vec<f64> = rounds.iter().map(|r| median(&mut r.clone())).collect();
+        let best = (0..medians.len())
+            .min_by(|a, b| medians[*a].total_cmp(&medians[*b]))
+            .unwrap_or(0);
+        let (ratio, interval) = paired(&rounds[0], &rounds[best]);
+        for time in &mut medians {
+            *time *= 1e6;
+        }
+        Ok(Choice {
+            op: self.op.kind(),
+            bytes: self.bytes,
+            chosen: variants[0].name.algorithm.clone(),
+            chosen_us: medians[0],
+            best: variants[best].name.algorithm.clone(),
+            best_us: medians[best],
+            ratio,
+            interval,
+        })
+    }
+
+    fn slowest(&self, seconds: f64) -> Result<f64> {
+        let mut all = [seconds];
+        self.on.all_reduce_in_place(&mut all, ReduceOp::Max)?;
+        Ok(all[0])
+    }
+}
+
+/// What calls read and write; their results don't matter.
+pub(super) enum Buffers {
+    Private(Vec<f32>, Vec<f32>),
+    Windows(crate::Window<f32>, crate::Window<f32>),
+}
+
+impl Buffers {
+    pub(super) fn new(on: &Communicator, elements: usize, windowed: bool) -> Result<Self> {
+        Ok(if windowed {
+            Self::Windows(on.alloc(elements)?, on.alloc(elements)?)
+        } else {
+            Self::Private(vec![1.0; elements], vec![0.0; elements])
+        })
+    }
+
+    fn call(&mut self, on: &Communicator, op: Op, bytes: u64, forced: Forced) -> Result<()> {
+        let (send, recv) = match self {
+            Self::Private(send, recv) => (&send[..], &mut recv[..]),
+            Self::Windows(send, recv) => (&send[..], &mut recv[..]),
+        };
+        let reduction = op.reduces().then_some(ReduceOp::Max);
+        let count = bytes / DTYPE.size() as u64;
+        on.run_forced(op, count, reduction, send, recv, forced)
+    }
+}
+
+/// The operation with the first rank as its root.
+pub(super) fn whole(op: OpKind) -> Op {
+    match op {
+        OpKind::AllReduce => Op::AllReduce,
+        OpKind::ReduceScatter => Op::ReduceScatter,
+        OpKind::AllGather => Op::AllGather,
+        OpKind::Broadcast => Op::Broadcast { root: 0 },
+        OpKind::Reduce => Op::Reduce { root: 0 },
+        OpKind::Gather => Op::Gather { root: 0 },
+        OpKind::Scatter => Op::Scatter { root: 0 },
+        OpKind::AllToAll => Op::AllToAll,
+        OpKind::Barrier => Op::Barrier,
+        OpKind::Send => Op::Send { to: 0 },
+        OpKind::Recv => Op::Recv { from: 0 },
+    }
+}
+
+/// The sizes of an operation; a barrier has one.
+pub(super) fn sizes(options: &TuneOptions, op: OpKind) -> Vec<u64> {
+    if op == OpKind::Barrier {
+        return vec![options.min_bytes];
+    }
+    let next = |bytes: &u64| bytes.checked_mul(options.factor);
+    let mut sizes: Vec<u64> = std::iter::successors(Some(options.min_bytes), next)
+        .take_while(|bytes| *bytes < options.max_bytes)
+        .collect();
+    sizes.push(options.max_bytes);
+    sizes
+}
+
+/// The size that the operation can have: whole elements, and whole blocks of them.
+pub(super) fn fitting(op: OpKind, bytes: u64, ranks: u32) -> u64 {
+    let element = DTYPE.size() as u64;
+    let unit = match op {
+        OpKind::Barrier => return 0,
+        OpKind::AllReduce | OpKind::Broadcast | OpKind::Reduce => element,
+        _ => element * u64::from(ranks),
+    };
+    (bytes / unit).max(1) * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_grow_by_a_factor_and_end_with_the_largest() {
+        let options = TuneOptions {
+            min_bytes: 8,
+            max_bytes: 600,
+            ..TuneOptions::default()
+        };
+        assert_eq!(sizes(&options, OpKind::Reduce), [8, 32, 128, 512, 600]);
+        let one = TuneOptions {
+            min_bytes: 8,
+            max_bytes: 8,
+            ..options.clone()
+        };
+        assert_eq!(sizes(&one, OpKind::Reduce), [8]);
+        assert_eq!(sizes(&options, OpKind::Barrier), [8]);
+    }
+
+    #[test]
+    fn sizes_are_whole_blocks() {
+        assert_eq!(fitting(OpKind::AllReduce, 10, 3), 8);
+        assert_eq!(fitting(OpKind::AllGather, 100, 3), 96);
+        assert_eq!(fitting(OpKind::AllToAll, 1, 3), 12);
+        assert_eq!(fitting(OpKind::Barrier, 100, 3), 0);
+    }
+}
