@@ -1,0 +1,28 @@
+//! A forked child has no device: drivers do not survive a fork. It is found out at its first call.
+
+use std::sync::OnceLock;
+
+use unisono_plugin::{Error, Result};
+
+static OWNER: OnceLock<u32> = OnceLock::new();
+
+/// Whether this process is a forked child of the one that used the plugin.
+pub(crate) fn is_child() -> bool {
+    OWNER
+        .get()
+        .is_some_and(|owner| *owner != std::process::id())
+}
+
+/// Makes the first process that asks the owner; an error in its children.
+///
+/// # Errors
+/// In a forked child.
+pub fn check() -> Result<()> {
+    if *OWNER.get_or_init(std::process::id) == std::process::id() {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        "this process was forked from one that had used a device, and cannot use it: fork before \
+         the first instance is created, or exec a program",
+    ))
+}

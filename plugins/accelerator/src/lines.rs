@@ -1,0 +1,195 @@
+//! Pinned cache lines: where a stream tells its host how far it came.
+//!
+//! They are cut from pages that are registered once, as registering blocks behind pending work.
+#![allow(
+    unsafe_code,
+    reason = "words of registered memory, which a device writes too"
+)]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use unisono_plugin::Result;
+
+use crate::mapping::Mapping;
+use crate::{Runtime, fork};
+
+const LINE: u64 = 64;
+const PAGE: u64 = 64 << 10;
+
+/// The words of a line.
+#[repr(C)]
+#[derive(Debug, Default)]
+struct Words {
+    /// Commands that a stream has done; or 1 if a gate is open.
+    done: AtomicU64,
+    /// The number of a WAIT that found other words, 0 if none did.
+    found: AtomicU64,
+    words: [AtomicU64; 3],
+    reserved: [AtomicU64; 3],
+}
+
+/// A line of its own, given back when dropped.
+#[derive(Debug)]
+pub struct Line {
+    words: *const Words,
+    device: u64,
+    free: Arc<Free>,
+}
+
+// SAFETY: atomics in memory that lives as long as the line.
+unsafe impl Send for Line {}
+// SAFETY: as above.
+unsafe impl Sync for Line {}
+
+/// Lines that nobody has: their addresses for the CPU and for the device.
+type Free = Mutex<Vec<(u64, u64)>>;
+
+/// The lines of one device.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    free: Arc<Free>,
+    pages: Mutex<Vec<Mapping>>,
+}
+
+impl Lines {
+    /// With a first page of lines.
+    pub(crate) fn new<R: Runtime>(runtime: &R) -> Result<Self> {
+        let this = Self {
+            free: Arc::default(),
+            pages: Mutex::default(),
+        };
+        this.grow(runtime)?;
+        Ok(this)
+    }
+
+    #[allow(unsafe_code, reason = "registers pages that it keeps")]
+    fn grow<R: Runtime>(&self, runtime: &R) -> Result<()> {
+        let page = Mapping::private(PAGE)?;
+        let host = page.address();
+        // SAFETY: the pages are kept until `close` has ended the registration.
+        unsafe { runtime.register(host, PAGE) }?;
+        let device = runtime.device_address(host)?;
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.extend((0..PAGE / LINE).map(|n| (host + n * LINE, device + n * LINE)));
+        drop(free);
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.push(page);
+        Ok(())
+    }
+
+    /// A line, all zero.
+    pub(crate) fn take<R: Runtime>(&self, runtime: &R) -> Result<Line> {
+        let pop = || {
+            self.free
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .pop()
+        };
+        let found = match pop() {
+            None => {
+                self.grow(runtime)?;
+                pop()
+            }
+            found => found,
+        };
+        let Some((host, device)) = found else {
+            // Others took a whole new page meanwhile.
+            return self.take(runtime);
+        };
+        let line = Line {
+            words: host as usize as *const Words,
+            device,
+            free: Arc::clone(&self.free),
+        };
+        line.clear();
+        Ok(line)
+    }
+
+    /// Ends the registrations; no line is in use any more.
+    pub(crate) fn close<R: Runtime>(&self, runtime: &R) {
+        for page in self
+            .pages
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+        {
+            runtime.unregister(page.address());
+        }
+    }
+}
+
+impl Line {
+    fn words(&self) -> &Words {
+        // SAFETY: a line of a page that `Lines` keeps; a device and its process outlive their lines.
+        unsafe { &*self.words }
+    }
+
+    fn clear(&self) {
+        let Words {
+            done, found, words, ..
+        } = self.words();
+        for word in words.iter().chain([done, found]) {
+            word.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// The first word's address for commands.
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        self.device
+    }
+
+    /// Where a kernel tells of other words, for commands.
+    pub(crate) fn found_address(&self) -> u64 {
+        self.device + 8
+    }
+
+    /// Commands done, or whether a gate is open.
+    pub(crate) fn done(&self) -> u64 {
+        self.words().done.load(Ordering::Acquire)
+    }
+
+    /// Opens a gate.
+    pub(crate) fn open(&self) {
+        self.words().done.store(1, Ordering::Release);
+    }
+
+    /// Puts 16 bytes at its start, for a copy.
+    pub(crate) fn put(&self, bytes: &[u8; 16]) {
+        let (low, high) = bytes.split_at(8);
+        let number = |half: &[u8]| half.try_into().map_or(0, u64::from_ne_bytes);
+        self.words().done.store(number(low), Ordering::Release);
+        self.words().found.store(number(high), Ordering::Release);
+    }
+
+    /// The 16 bytes at its start, after a copy.
+    pub(crate) fn get(&self) -> [u8; 16] {
+        let Words { done, found, .. } = self.words();
+        let halves = [done, found].map(|half| half.load(Ordering::Acquire).to_ne_bytes());
+        let mut out = [0; 16];
+        out[..8].copy_from_slice(&halves[0]);
+        out[8..].copy_from_slice(&halves[1]);
+        out
+    }
+
+    /// The number of the first WAIT that found other words, and these.
+    pub(crate) fn found(&self) -> Option<(u64, [u64; 3])> {
+        let Words { found, words, .. } = self.words();
+        let number = found.load(Ordering::Acquire);
+        let words = [0, 1, 2].map(|i| words[i].load(Ordering::Relaxed));
+        (number != 0).then_some((number, words))
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if !fork::is_child() {
+            let at = (self.words as u64, self.device);
+            self.free
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(at);
+        }
+    }
+}

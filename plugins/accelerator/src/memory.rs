@@ -1,0 +1,462 @@
+//! Memory: the device's, and the host's that devices reach.
+//!
+//! What can be exported has a proof: a nonce behind the data, which its description repeats. An
+//! importer that finds it has mapped what was exported, whatever became of process ids and descriptors
+//! meanwhile.
+//!
+//! Signals, counters and staging are host memory. So the CPU can end every wait, other processes map
+//! them without the vendor's help, and no flag is waited for across a bus that only one vendor knows.
+#![allow(unsafe_code, reason = "registers and copies memory by address")]
+
+use std::os::fd::IntoRawFd;
+use std::sync::Arc;
+
+use unisono_plugin::{
+    DeviceId, Error, HostRange, Memory, MemoryExport, MemoryKind, MemoryRequest, MemoryView, Place,
+    Result, Status,
+};
+
+use crate::description::{self, Description};
+use crate::mapping::Mapping;
+use crate::process::Nonce;
+use crate::state::State;
+use crate::{Block, Runtime, fork, start_time};
+
+/// Bytes behind the data for the proof.
+const PROOF: u64 = 64;
+
+/// Memory of a device of this plugin. Dropping it lets go of what it holds.
+pub struct AcceleratorMemory<R: Runtime> {
+    view: MemoryView,
+    device: Arc<State<R>>,
+    keep: Keep<R>,
+}
+
+enum Keep<R: Runtime> {
+    /// It is the caller's.
+    Nothing,
+    /// The caller's host memory, registered.
+    Registered,
+    Kept(Arc<Kept<R>>),
+}
+
+/// Memory that several handles may hold: its maker's, and importers' in the same process.
+pub(crate) struct Kept<R: Runtime> {
+    device: Arc<State<R>>,
+    what: What<R>,
+    /// What others need to import it, save a handle that is made when asked for.
+    description: Option<Description>,
+    imported: bool,
+}
+
+enum What<R: Runtime> {
+    Device { block: R::Block, offset: u64 },
+    Host { mapping: Mapping, registered: bool },
+}
+
+fn too_much(bytes: u64) -> Error {
+    let what = format!("{bytes} bytes are more than any device has");
+    Error::new(Status::OutOfMemory, what)
+}
+
+fn nonce() -> Result<Nonce> {
+    let mut nonce = Nonce::default();
+    getrandom::fill(&mut nonce).map_err(|error| {
+        let what = format!("the system gives no random bytes: {error}");
+        Error::new(Status::Device, what)
+    })?;
+    Ok(nonce)
+}
+
+impl<R: Runtime> AcceleratorMemory<R> {
+    fn new(device: &Arc<State<R>>, mut view: MemoryView, keep: Keep<R>) -> Self {
+        let regions = &device.process().regions;
+        view.generation = regions.next_generation();
+        regions.insert(view);
+        Self {
+            view,
+            device: Arc::clone(device),
+            keep,
+        }
+    }
+
+    fn kept(device: &Arc<State<R>>, kept: Arc<Kept<R>>, bytes: u64) -> Result<Self> {
+        let own = device.runtime.id();
+        let (place, base, host, of) = match &kept.what {
+            What::Device { block, offset } => {
+                let of = kept
+                    .description
+                    .as_ref()
+                    .map_or(own, |description| description.device);
+                let near = of == own && !kept.imported;
+                let place = if near { Place::Device } else { Place::Imported };
+                (place, block.base() + offset, 0, of)
+            }
+            What::Host { mapping, .. } => {
+                let host = mapping.address();
+                let place = if kept.imported {
+                    Place::Imported
+                } else {
+                    Place::Host
+                };
+                (place, device.runtime.device_address(host)?, host, own)
+            }
+        };
+        let view = MemoryView {
+            place,
+            base,
+            host,
+            bytes,
+            generation: 0,
+            device: of,
+        };
+        Ok(Self::new(device, view, Keep::Kept(kept)))
+    }
+
+    /// Zeroed memory.
+    pub(crate) fn alloc(device: &Arc<State<R>>, request: &MemoryRequest) -> Result<Self> {
+        fork::check()?;
+        let kept = match request.kind {
+            MemoryKind::Data => Self::alloc_data(device, request)?,
+            MemoryKind::Signal | MemoryKind::Staging => Self::alloc_host(device, request)?,
+            MemoryKind::Bell => {
+                return Err(Error::unsupported(
+                    "streams of this device ring no bells; sleepers are woken by a waker",
+                ));
+            }
+        };
+        let kept = Arc::new(kept);
+        if let Some(description) = &kept.description {
+            device.process().share(description.nonce, &kept);
+        }
+        Self::kept(device, kept, request.bytes)
+    }
+
+    fn alloc_data(device: &Arc<State<R>>, request: &MemoryRequest) -> Result<Kept<R>> {
+        let slack = if request.align > R::ALIGN {
+            request.align
+        } else {
+            0
+        };
+        let proof = if request.exportable { PROOF } else { 0 };
+        let whole = request.bytes.checked_next_multiple_of(PROOF);
+        let whole = whole.and_then(|bytes| bytes.checked_add(slack + proof));
+        let whole = whole.ok_or_else(|| too_much(request.bytes))?;
+        let block = device.runtime.alloc(whole, request.exportable)?;
+        let offset = block.base().next_multiple_of(request.align) - block.base();
+        let (base, bytes) = (block.base() + offset, request.bytes);
+        let mut description = None;
+        if request.exportable {
+            let at = (block.bytes() - PROOF) & !(PROOF - 1);
+            description = Some(Description {
+                plugin: description::plugin(R::NAME),
+                pid: std::process::id(),
+                descriptor: -1,
+                started: start_time(std::process::id())?,
+                bytes,
+                offset,
+                proof: at,
+                nonce: nonce()?,
+                device: device.runtime.id(),
+                handle: block.export()?,
+            });
+        }
+        device.run("zeroing new memory", |runtime, stream| {
+            // SAFETY: the block is new, at least so large, and kept for the call, which waits.
+            unsafe { runtime.zero(stream, base, bytes) }
+        })?;
+        if let Some(description) = &description {
+            proof_of(device, &block, description.proof, Some(&description.nonce))?;
+        }
+        Ok(Kept {
+            device: Arc::clone(device),
+            what: What::Device { block, offset },
+            description,
+            imported: false,
+        })
+    }
+
+    fn alloc_host(device: &Arc<State<R>>, request: &MemoryRequest) -> Result<Kept<R>> {
+        let page = rustix::param::page_size() as u64;
+        if request.align > page {
+            return Err(Error::unsupported(format!(
+                "host memory for devices is aligned to pages of {page} bytes, not to {}",
+                request.align
+            )));
+        }
+        let (mapping, description) = if request.exportable {
+            let nonce = nonce()?;
+            let mapping = Mapping::shared(request.bytes, &nonce)?;
+            let description = Description {
+                plugin: description::plugin(R::NAME),
+                pid: std::process::id(),
+                descriptor: mapping.descriptor(),
+                started: start_time(std::process::id())?,
+                bytes: request.bytes,
+                offset: 0,
+                proof: 0,
+                nonce,
+                device: device.runtime.id(),
+                handle: Vec::new(),
+            };
+            (mapping, Some(description))
+        } else {
+            (Mapping::private(request.bytes)?, None)
+        };
+        Self::register(device, mapping, request.bytes, description, false)
+    }
+
+    fn register(
+        device: &Arc<State<R>>,
+        mapping: Mapping,
+        bytes: u64,
+        description: Option<Description>,
+        imported: bool,
+    ) -> Result<Kept<R>> {
+        // SAFETY: the mapping is kept until the registration has ended, in `Kept`'s drop.
+        let registered = unsafe { device.runtime.register(mapping.address(), bytes) }?;
+        Ok(Kept {
+            device: Arc::clone(device),
+            what: What::Host {
+                mapping,
+                registered,
+            },
+            description,
+            imported,
+        })
+    }
+
+    /// The caller's host memory.
+    pub(crate) fn register_host(device: &Arc<State<R>>, range: HostRange) -> Result<Self> {
+        fork::check()?;
+        // SAFETY: the caller keeps it alive until the handle is dropped, by the contract.
+        let registered = unsafe { device.runtime.register(range.address, range.bytes) }?;
+        let base = device.runtime.device_address(range.address)?;
+        let view = MemoryView {
+            place: Place::Host,
+            base,
+            host: range.address,
+            bytes: range.bytes,
+            generation: 0,
+            device: device.runtime.id(),
+        };
+        let keep = if registered {
+            Keep::Registered
+        } else {
+            Keep::Nothing
+        };
+        Ok(Self::new(device, view, keep))
+    }
+
+    /// The caller's device memory.
+    pub(crate) fn wrap(device: &Arc<State<R>>, base: u64, bytes: u64) -> Result<Self> {
+        fork::check()?;
+        let known = device.process().regions.find(base);
+        let known = match known {
+            None => device.runtime.foreign(base)?.map(|foreign| foreign.view),
+            known => known,
+        };
+        let view = known.filter(|view| {
+            let offset = base - view.base;
+            view.host == 0 && bytes <= view.bytes - offset
+        });
+        let view = view.ok_or_else(|| {
+            Error::invalid(format!(
+                "{bytes} bytes at {base:#x} are no memory of a device of this plugin"
+            ))
+        })?;
+        let view = MemoryView {
+            place: place(device, view.device),
+            base,
+            bytes,
+            ..view
+        };
+        Ok(Self::new(device, view, Keep::Nothing))
+    }
+
+    /// What lies at an address.
+    pub(crate) fn query(device: &State<R>, address: u64) -> Result<Option<MemoryView>> {
+        fork::check()?;
+        if let Some(view) = device.process().regions.find(address) {
+            return Ok(Some(view));
+        }
+        let foreign = device.runtime.foreign(address)?;
+        Ok(foreign.map(|foreign| MemoryView {
+            place: match foreign.view.host {
+                0 => place(device, foreign.view.device),
+                _ => Place::Host,
+            },
+            ..foreign.view
+        }))
+    }
+
+    /// Maps what was exported.
+    pub(crate) fn import(device: &Arc<State<R>>, bytes: &[u8]) -> Result<Self> {
+        fork::check()?;
+        let description = Description::parse(bytes, description::plugin(R::NAME))?;
+        let process = device.process();
+        let length = description.bytes;
+        if let Some(kept) = process.shared(&description.nonce) {
+            if kept.description.as_ref() != Some(&description) {
+                return Err(Error::invalid("a description that was tampered with"));
+            }
+            if let What::Device { block, .. } = &kept.what
+                && description.device != device.runtime.id()
+            {
+                device.runtime.reach(block)?;
+            }
+            return Self::kept(device, kept, length);
+        }
+        if start_time(description.pid)? != description.started {
+            return Err(Error::new(
+                Status::Peer,
+                format!("process {} is not the one that exported", description.pid),
+            ));
+        }
+        if description.pid == std::process::id() {
+            return Err(Error::new(Status::Peer, "this memory was freed"));
+        }
+        let nonce = description.nonce;
+        let kept = if description.handle.is_empty() {
+            let (pid, file) = (description.pid, description.descriptor);
+            let mapping = Mapping::import(pid, file, length, &nonce)?;
+            Self::register(device, mapping, length, Some(description), true)?
+        } else {
+            Self::import_block(device, description)?
+        };
+        let kept = Arc::new(kept);
+        process.share(nonce, &kept);
+        Self::kept(device, kept, length)
+    }
+
+    fn import_block(device: &Arc<State<R>>, description: Description) -> Result<Kept<R>> {
+        let block = device.runtime.import(&description.handle)?;
+        let within = |from: u64, bytes: u64| {
+            from.checked_add(bytes)
+                .is_some_and(|end| end <= block.bytes())
+        };
+        let fits = within(description.offset, description.bytes)
+            && within(description.proof, PROOF)
+            && description.proof.is_multiple_of(PROOF);
+        if !fits || proof_of(device, &block, description.proof, None)? != description.nonce {
+            return Err(Error::new(
+                Status::Peer,
+                format!(
+                    "the memory of process {} is not what it exported: it was freed",
+                    description.pid
+                ),
+            ));
+        }
+        Ok(Kept {
+            device: Arc::clone(device),
+            what: What::Device {
+                block,
+                offset: description.offset,
+            },
+            description: Some(description),
+            imported: true,
+        })
+    }
+}
+
+/// Writes a proof, or reads it.
+fn proof_of<R: Runtime>(
+    device: &State<R>,
+    block: &R::Block,
+    offset: u64,
+    write: Option<&Nonce>,
+) -> Result<Nonce> {
+    let line = device.line()?;
+    let (near, far) = (line.address(), block.base() + offset);
+    if let Some(nonce) = write {
+        line.put(nonce);
+    }
+    let (dst, src) = if write.is_some() {
+        (far, near)
+    } else {
+        (near, far)
+    };
+    device.run("the proof of shared memory", |runtime, stream| {
+        // SAFETY: both are kept for the call, which waits; the block has so many bytes there.
+        unsafe { runtime.copy(stream, dst, src, PROOF) }
+    })?;
+    Ok(line.get())
+}
+
+fn place<R: Runtime>(device: &State<R>, of: DeviceId) -> Place {
+    if of == device.runtime.id() {
+        Place::Device
+    } else {
+        Place::Imported
+    }
+}
+
+impl<R: Runtime> Memory for AcceleratorMemory<R> {
+    fn view(&self) -> MemoryView {
+        self.view
+    }
+
+    fn export(&self, how: MemoryExport) -> Result<Vec<u8>> {
+        fork::check()?;
+        let kept = match &self.keep {
+            Keep::Kept(kept) => kept,
+            Keep::Nothing | Keep::Registered => {
+                return Err(Error::unsupported(
+                    "memory of the caller's cannot be mapped by others: allocate it as exportable",
+                ));
+            }
+        };
+        match (how, &kept.what) {
+            (MemoryExport::Process, _) => {
+                let description = kept.description.as_ref().ok_or_else(|| {
+                    Error::unsupported(
+                        "this memory cannot be mapped by others: allocate it as exportable",
+                    )
+                })?;
+                Ok(description.pack())
+            }
+            (MemoryExport::Dmabuf, What::Device { block, offset }) => {
+                let file = block.dmabuf(*offset, self.view.bytes)?;
+                Ok(file.into_raw_fd().to_le_bytes().to_vec())
+            }
+            (MemoryExport::Dmabuf, What::Host { .. }) => Err(Error::unsupported(
+                "host memory cannot be exported as a dma-buf",
+            )),
+        }
+    }
+}
+
+impl<R: Runtime> Drop for AcceleratorMemory<R> {
+    fn drop(&mut self) {
+        if fork::is_child() {
+            return;
+        }
+        self.device.process().regions.remove(&self.view);
+        // Streams that were dropped may still be at work on it.
+        self.device.settle();
+        if matches!(self.keep, Keep::Registered) {
+            self.device.runtime.unregister(self.view.host);
+        }
+    }
+}
+
+impl<R: Runtime> Drop for Kept<R> {
+    fn drop(&mut self) {
+        if let What::Host {
+            mapping,
+            registered: true,
+        } = &self.what
+            && !fork::is_child()
+        {
+            self.device.runtime.unregister(mapping.address());
+        }
+    }
+}
+
+impl<R: Runtime> std::fmt::Debug for AcceleratorMemory<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AcceleratorMemory")
+            .field("view", &self.view)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,83 @@
+//! What the devices of one vendor share in a process: known memory, exports, opened devices.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use unisono_plugin::Result;
+
+use crate::memory::Kept;
+use crate::regions::Regions;
+use crate::state::State;
+use crate::{Runtime, fork};
+
+/// Proves that what was mapped is what was exported.
+pub(crate) type Nonce = [u8; 16];
+
+/// One a vendor: a static of its plugin.
+pub struct Process<R: Runtime> {
+    pub(crate) regions: Regions,
+    /// Memory that can be exported or was imported.
+    shared: Mutex<Option<HashMap<Nonce, Weak<Kept<R>>>>>,
+    /// Opened devices by number: streams and pinned lines are kept for all who open one.
+    devices: Mutex<Option<HashMap<u32, Weak<State<R>>>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<R: Runtime> Default for Process<R> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<R: Runtime> Process<R> {
+    /// Nothing is known yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            regions: Regions::new(),
+            shared: Mutex::new(None),
+            devices: Mutex::new(None),
+        }
+    }
+
+    /// The state of a device, made if nobody has it open.
+    pub(crate) fn device(
+        &self,
+        number: u32,
+        make: impl FnOnce() -> Result<State<R>>,
+    ) -> Result<Arc<State<R>>> {
+        fork::check()?;
+        let mut devices = lock(&self.devices);
+        let devices = devices.get_or_insert_default();
+        if let Some(state) = devices.get(&number).and_then(Weak::upgrade) {
+            return Ok(state);
+        }
+        let state = Arc::new(make()?);
+        devices.insert(number, Arc::downgrade(&state));
+        Ok(state)
+    }
+
+    /// Remembers memory by its proof.
+    pub(crate) fn share(&self, nonce: Nonce, memory: &Arc<Kept<R>>) {
+        let mut shared = lock(&self.shared);
+        let shared = shared.get_or_insert_default();
+        shared.retain(|_, known| known.strong_count() > 0);
+        shared.insert(nonce, Arc::downgrade(memory));
+    }
+
+    /// Memory by its proof.
+    pub(crate) fn shared(&self, nonce: &Nonce) -> Option<Arc<Kept<R>>> {
+        lock(&self.shared).as_ref()?.get(nonce)?.upgrade()
+    }
+}
+
+impl<R: Runtime> std::fmt::Debug for Process<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Process")
+            .field("of", &R::NAME)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,177 @@
+//! One opened device of this process: its runtime, and what is kept for reuse.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use unisono_plugin::{DeviceInfo, Error, Result, Status};
+
+use crate::lines::Lines;
+use crate::stream::Grave;
+use crate::{Line, MemoryOperation, Process, Runtime, fork};
+
+/// How long a call that may block waits for the device.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long freeing memory waits for streams that were dropped while they ran.
+const SETTLE: Duration = Duration::from_secs(2);
+
+/// An opened device. All who open it share one.
+pub(crate) struct State<R: Runtime> {
+    pub(crate) runtime: R,
+    pub(crate) info: DeviceInfo,
+    pub(crate) lines: Lines,
+    /// Operations that a stream may have in the device's queues.
+    pub(crate) limit: u64,
+    /// Native streams that nobody uses, by priority.
+    idle: Mutex<HashMap<i64, Vec<R::Stream>>>,
+    /// Streams that were dropped with work on its way.
+    graves: Mutex<Vec<Grave<R>>>,
+    helper: Mutex<Option<Helper<R>>>,
+}
+
+/// The stream for the plugin's own work.
+struct Helper<R: Runtime> {
+    stream: R::Stream,
+    line: Line,
+    runs: u64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<R: Runtime> State<R> {
+    pub(crate) fn new(runtime: R, info: DeviceInfo, limit: u64) -> Result<Self> {
+        let lines = Lines::new(&runtime)?;
+        let this = Self {
+            runtime,
+            info,
+            lines,
+            limit,
+            idle: Mutex::default(),
+            graves: Mutex::default(),
+            helper: Mutex::new(None),
+        };
+        // First of all, so that it has a hardware queue of its own.
+        let line = this.line()?;
+        let stream = this.runtime.create_stream(0)?;
+        *lock(&this.helper) = Some(Helper {
+            stream,
+            line,
+            runs: 0,
+        });
+        Ok(this)
+    }
+
+    pub(crate) fn process(&self) -> &'static Process<R> {
+        R::process()
+    }
+
+    pub(crate) fn line(&self) -> Result<Line> {
+        self.lines.take(&self.runtime)
+    }
+
+    /// A native stream: one that was used before, if there is one.
+    pub(crate) fn take_stream(&self, priority: i64) -> Result<R::Stream> {
+        self.sweep();
+        if let Some(stream) = lock(&self.idle).get_mut(&priority).and_then(Vec::pop) {
+            return Ok(stream);
+        }
+        self.runtime.create_stream(priority)
+    }
+
+    /// Gives an idle native stream back.
+    pub(crate) fn give_stream(&self, priority: i64, stream: R::Stream) {
+        lock(&self.idle).entry(priority).or_default().push(stream);
+    }
+
+    /// A stream was dropped while it ran.
+    pub(crate) fn bury(&self, grave: Grave<R>) {
+        lock(&self.graves).push(grave);
+    }
+
+    /// Takes back the streams that have ended since they were dropped; true if all have.
+    pub(crate) fn sweep(&self) -> bool {
+        let mut graves = lock(&self.graves);
+        let mut index = 0;
+        while index < graves.len() {
+            if graves[index].is_quiet() {
+                let grave = graves.swap_remove(index);
+                grave.give_back(self);
+            } else {
+                index += 1;
+            }
+        }
+        graves.is_empty()
+    }
+
+    /// Waits, not for long, until dropped streams touch no memory any more.
+    pub(crate) fn settle(&self) {
+        let end = Instant::now() + SETTLE;
+        while !self.sweep() && Instant::now() < end {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+
+    /// Does something on the plugin's own stream and waits for it.
+    pub(crate) fn run(
+        &self,
+        what: &str,
+        enqueue: impl FnOnce(&R, R::Stream) -> Result<()>,
+    ) -> Result<()> {
+        let mut helper = lock(&self.helper);
+        let helper = helper
+            .as_mut()
+            .ok_or_else(|| Error::invalid("the device is closed"))?;
+        enqueue(&self.runtime, helper.stream)?;
+        helper.runs += 1;
+        self.mark(helper.stream, &helper.line, helper.runs)?;
+        let start = Instant::now();
+        let mut looks = 0_u32;
+        while helper.line.done() != helper.runs {
+            looks += 1;
+            if looks < 100 {
+                std::hint::spin_loop();
+                continue;
+            }
+            if looks.is_multiple_of(64) {
+                self.runtime.idle(helper.stream)?;
+            }
+            if start.elapsed() > PATIENCE {
+                let what =
+                    format!("{what} did not end within {PATIENCE:?}: the device is busy or lost");
+                return Err(Error::new(Status::Timeout, what));
+            }
+            std::thread::sleep(Duration::from_micros(u64::from(looks.min(100))));
+        }
+        Ok(())
+    }
+
+    #[allow(unsafe_code, reason = "writes to a line of its own")]
+    fn mark(&self, stream: R::Stream, line: &Line, number: u64) -> Result<()> {
+        let write = MemoryOperation::Write {
+            address: line.address(),
+            value: number,
+        };
+        // SAFETY: the line lives as long as the helper, which waits for the write.
+        unsafe { self.runtime.operate(stream, &[write]) }
+    }
+}
+
+impl<R: Runtime> Drop for State<R> {
+    fn drop(&mut self) {
+        if fork::is_child() {
+            return;
+        }
+        self.settle();
+        let helper = lock(&self.helper).take().map(|helper| helper.stream);
+        let idle = std::mem::take(&mut *lock(&self.idle));
+        for stream in idle.into_values().flatten().chain(helper) {
+            self.runtime.destroy_stream(stream);
+        }
+        self.lines.close(&self.runtime);
+    }
+}
+
+/// What keeps lines and memory mapped, for those who do not care of what device.
+pub(crate) type Keep = Arc<dyn std::any::Any + Send + Sync>;

@@ -1,0 +1,33 @@
+//! What is left of a stream that was dropped, until the device is done with it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::Shared;
+use crate::event::AcceleratorEvent;
+use crate::state::State;
+use crate::{Runtime, fork};
+
+pub(crate) struct Grave<R: Runtime> {
+    pub(super) native: R::Stream,
+    pub(super) own: Option<i64>,
+    pub(super) shared: Arc<Shared>,
+    /// Kept until nothing waits for them.
+    pub(super) _events: VecDeque<(u64, AcceleratorEvent<R>)>,
+}
+
+impl<R: Runtime> Grave<R> {
+    /// Whether the device is done with it.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.shared.is_quiet()
+    }
+
+    /// Its native stream can be used again.
+    pub(crate) fn give_back(self, device: &State<R>) {
+        if let Some(priority) = self.own
+            && !fork::is_child()
+        {
+            device.give_stream(priority, self.native);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Streams: commands become calls of the runtime.
+//!
+//! Counters of flags are relative in the contract and absolute in the runtimes. The plugin advances a
+//! counter's value when it hands a command over, as one counter belongs to one queue, and gives the
+//! runtime the number. A counter that a recorded batch uses belongs to the recording from then on:
+//! kernels advance it ([`record`](submit)).
+//!
+//! Behind each wait, and at the end of each batch, the stream writes the number of commands done to its
+//! line.
+
+mod control;
+mod grave;
+mod lower;
+mod submit;
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use unisono_plugin::{
+    Batch, Error, QueuePhase, QueueState, Result, Sleep, SleepWays, Status, Stream, Waker,
+};
+
+pub(crate) use control::Shared;
+pub use control::StreamControl;
+pub(crate) use grave::Grave;
+
+use crate::event::AcceleratorEvent;
+use crate::regions::Recent;
+use crate::state::State;
+use crate::{MemoryOperation, Runtime, fork, watcher};
+
+/// Polls without news after which the runtime is asked whether the device still works.
+const PROBE: u32 = 4096;
+
+/// A stream of a device.
+pub struct AcceleratorStream<R: Runtime> {
+    device: Arc<State<R>>,
+    native: R::Stream,
+    /// The priority of a stream that is the plugin's; none if it is the caller's.
+    own: Option<i64>,
+    /// The caller has the native handle, and may record with it.
+    may_record: bool,
+    shared: Arc<Shared>,
+    accepted: u64,
+    completed: u64,
+    /// Operations handed over, and where they stood at each mark: (command number, operations).
+    operations: u64,
+    marks: VecDeque<(u64, u64)>,
+    /// Operations before the last mark that was reached.
+    reached: u64,
+    /// Events that commands on their way name.
+    events: VecDeque<(u64, AcceleratorEvent<R>)>,
+    /// Writes and waits to be handed over with what comes next.
+    pending: Vec<MemoryOperation>,
+    recent: Recent,
+    /// Counters that recordings advance.
+    recorded: HashSet<u64>,
+    failed: Option<Error>,
+    quiet: u32,
+    armed: bool,
+}
+
+impl<R: Runtime> AcceleratorStream<R> {
+    pub(crate) fn create(device: &Arc<State<R>>, priority: i64) -> Result<Self> {
+        fork::check()?;
+        let native = device.take_stream(priority)?;
+        Self::new(device, native, Some(priority))
+    }
+
+    pub(crate) fn wrap(device: &Arc<State<R>>, native: u64) -> Result<Self> {
+        fork::check()?;
+        let native = device.runtime.adopt_stream(native)?;
+        Self::new(device, native, None)
+    }
+
+    fn new(device: &Arc<State<R>>, native: R::Stream, own: Option<i64>) -> Result<Self> {
+        let asked = Arc::clone(device);
+        let ask = Box::new(move || asked.runtime.idle(native).ok());
+        let shared = Arc::new(Shared::new(device.line()?, ask, device.clone()));
+        Ok(Self {
+            device: Arc::clone(device),
+            native,
+            own,
+            may_record: own.is_none(),
+            shared,
+            accepted: 0,
+            completed: 0,
+            operations: 0,
+            marks: VecDeque::new(),
+            reached: 0,
+            events: VecDeque::new(),
+            pending: Vec::new(),
+            recent: Recent::default(),
+            recorded: HashSet::new(),
+            failed: None,
+            quiet: 0,
+            armed: false,
+        })
+    }
+
+    /// Refuses to work in a forked child, after a failure, after an abort.
+    fn check(&mut self) -> Result<()> {
+        fork::check()?;
+        if self.failed.is_none() && self.shared.is_aborted() {
+            self.failed = Some(Error::new(Status::Aborted, "the stream was aborted"));
+        }
+        self.failed.clone().map_or(Ok(()), Err)
+    }
+
+    /// It failed, by the device's fault or by a command's.
+    fn fail(&mut self, error: Error) -> Error {
+        let broken = error.status() == Status::Device;
+        self.shared.fail(broken);
+        self.failed = Some(error.clone());
+        error
+    }
+
+    /// Takes note of what the device has done.
+    fn advance(&mut self) -> bool {
+        let completed = self.shared.completed();
+        if completed == self.completed {
+            return false;
+        }
+        self.completed = completed;
+        self.shared.retire(completed);
+        while let Some((_, operations)) = self.marks.front().filter(|(n, _)| *n <= completed) {
+            self.reached = *operations;
+            self.marks.pop_front();
+        }
+        while self.events.front().is_some_and(|(n, _)| *n <= completed) {
+            self.events.pop_front();
+        }
+        true
+    }
+
+    fn state(&self, moved: bool) -> QueueState {
+        let idle = self.completed >= self.accepted;
+        QueueState {
+            phase: if idle {
+                QueuePhase::Idle
+            } else {
+                QueuePhase::Waiting
+            },
+            accepted: self.accepted,
+            completed: self.completed,
+            moved,
+        }
+    }
+}
+
+impl<R: Runtime> Stream for AcceleratorStream<R> {
+    type Event = AcceleratorEvent<R>;
+    type Control = StreamControl;
+
+    fn control(&self) -> StreamControl {
+        StreamControl(Arc::clone(&self.shared))
+    }
+
+    fn submit(&mut self, batch: &Batch<'_, AcceleratorEvent<R>>) -> Result<u32> {
+        self.check()?;
+        self.take(batch)
+    }
+
+    fn poll(&mut self, _: u64) -> Result<QueueState> {
+        self.check()?;
+        let moved = self.advance();
+        if let Some((number, words)) = self.shared.line.found()
+            && self.completed + 1 >= number
+        {
+            return Err(self.fail(Error::mismatch(words)));
+        }
+        self.quiet = if moved { 0 } else { self.quiet + 1 };
+        if self.quiet >= PROBE && self.completed < self.accepted {
+            self.quiet = 0;
+            if !(self.may_record && self.device.runtime.capturing(self.native)?)
+                && let Err(error) = self.device.runtime.idle(self.native)
+            {
+                return Err(self.fail(error));
+            }
+        }
+        Ok(self.state(moved))
+    }
+
+    fn arm(&mut self, allowed: SleepWays, waker: Option<Waker>) -> Result<Sleep> {
+        self.disarm();
+        if self.check().is_err() || self.shared.has_news(self.completed) {
+            return Ok(Sleep::Ready);
+        }
+        let Some(waker) = waker.filter(|_| allowed.waker()) else {
+            return Err(Error::unsupported(
+                "streams of this device wake sleepers by a waker alone: allow one",
+            ));
+        };
+        watcher::arm(&self.shared, self.completed, waker)?;
+        self.armed = true;
+        Ok(Sleep::Waker)
+    }
+
+    fn disarm(&mut self) {
+        if std::mem::take(&mut self.armed) && !fork::is_child() {
+            watcher::disarm(&self.shared);
+        }
+    }
+
+    fn native(&self) -> u64 {
+        R::stream_handle(self.native)
+    }
+
+    fn capturing(&self) -> bool {
+        self.device.runtime.capturing(self.native).unwrap_or(false)
+    }
+}
+
+impl<R: Runtime> Drop for AcceleratorStream<R> {
+    fn drop(&mut self) {
+        self.disarm();
+        if fork::is_child() {
+            return;
+        }
+        let idle = self.completed >= self.accepted;
+        if !idle {
+            self.shared.abort_now();
+        }
+        let grave = Grave {
+            native: self.native,
+            own: self.own,
+            shared: Arc::clone(&self.shared),
+            _events: std::mem::take(&mut self.events),
+        };
+        if idle {
+            grave.give_back(&self.device);
+        } else {
+            self.device.bury(grave);
+        }
+    }
+}
+
+impl<R: Runtime> std::fmt::Debug for AcceleratorStream<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AcceleratorStream")
+            .field("native", &self.native)
+            .field("accepted", &self.accepted)
+            .field("completed", &self.completed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<R: Runtime> AcceleratorStream<R> {
+    /// Publishes how much was accepted, and up to where numbers will be written.
+    fn publish(&mut self, marked: bool) {
+        self.shared.accepted.store(self.accepted, Ordering::Release);
+        if marked {
+            self.shared.marked.store(self.accepted, Ordering::Release);
+        }
+    }
+}
