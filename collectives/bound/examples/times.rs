@@ -19,7 +19,7 @@ fn main() {
             network.vertices().len(),
             network.edges().len()
         );
-        let ops = [
+        let all = [
             Op::AllGather,
             Op::ReduceScatter,
             Op::Broadcast { root: 0 },
@@ -30,7 +30,11 @@ fn main() {
             Op::AllReduce { in_network: true },
             Op::AllToAll,
         ];
-        for op in ops {
+        let wanted = std::env::args().nth(2).unwrap_or_default();
+        for op in all
+            .into_iter()
+            .filter(|op| format!("{op:?}").contains(&wanted))
+        {
             let start = Instant::now();
             match bound(&network, op) {
                 Ok(found) => {
@@ -50,6 +54,11 @@ fn main() {
 
 fn families() -> Vec<(&'static str, Network)> {
     vec![
+        ("small random, 8 x 3", random(8, 3, false)),
+        ("small random, 16 x 3", random(16, 3, false)),
+        ("small random, 24 x 3", random(24, 3, false)),
+        ("small random, 32 x 3", random(32, 3, false)),
+        ("small random duplex, 32 x 3", random(32, 3, true)),
         ("ring of 1024", ring(1024)),
         ("line of 1024", line(1024)),
         ("full mesh of 128", mesh(128)),

@@ -5,6 +5,7 @@
 //! as good. So the program has one length for each class of arcs, and one search from each class of
 //! ranks says which paths it has overlooked.
 
+mod balance;
 mod exact;
 
 use crate::collapse::Collapse;
@@ -14,8 +15,24 @@ use crate::{Certificate, Limit};
 /// The rate, as exactly as it can be had in short time.
 pub(crate) fn all_to_all(problem: &Problem) -> (Limit, Certificate) {
     let collapse = Collapse::of(problem);
-    match exact::solve(problem, &collapse) {
-        Some(found) => found,
+    let found = exact::solve(problem, &collapse).or_else(|| balance::solve(problem, &collapse));
+    match found {
+        Some((limit, lengths)) => (limit, certificate(problem, &collapse, &lengths)),
         None => (Limit::Unlimited, Certificate::Nothing),
+    }
+}
+
+/// What the lengths of classes say: the arcs that count.
+fn certificate(problem: &Problem, collapse: &Collapse, lengths: &[u64]) -> Certificate {
+    let longest = lengths.iter().max().copied().unwrap_or(0);
+    // What hardly counts is no part of the reason.
+    let counts = |arc: u32| lengths[collapse.arcs.of(arc) as usize] > longest >> 12;
+    let arcs = (0..).zip(&problem.arcs).filter(|(arc, _)| counts(*arc));
+    let (links, sum) = arcs.fold((0, 0), |(links, sum), (_, arc)| {
+        (links + 1, sum + u128::from(arc.capacity))
+    });
+    Certificate::Links {
+        links,
+        bytes_per_second: sum * u128::from(problem.unit),
     }
 }

@@ -73,6 +73,11 @@ impl Paths {
         ranks.iter().map(|distance| u128::from(*distance)).sum()
     }
 
+    /// The vertices reached, the nearest first.
+    pub(crate) fn order(&self) -> &[u32] {
+        &self.order
+    }
+
     /// For each arc of the tree just found, how many ranks lie behind it.
     pub(crate) fn uses(&mut self, mut see: impl FnMut(u32, u32)) {
         for vertex in 0..self.below.len() {

@@ -5,11 +5,11 @@ use num_integer::Integer;
 use num_traits::{Signed, ToPrimitive, Zero};
 use unisono_network::Rational;
 
+use crate::Limit;
 use crate::collapse::Collapse;
 use crate::linear::{Best, Program};
 use crate::paths::Paths;
 use crate::problem::{Problem, ratio};
-use crate::{Certificate, Limit};
 
 /// The largest program that is solved exactly, in rows.
 const ROWS: usize = 48;
@@ -22,7 +22,7 @@ struct Column {
     uses: Vec<u64>,
 }
 
-pub(super) fn solve(problem: &Problem, collapse: &Collapse) -> Option<(Limit, Certificate)> {
+pub(super) fn solve(problem: &Problem, collapse: &Collapse) -> Option<(Limit, Vec<u64>)> {
     let capacities = collapse.capacities(problem);
     let sources = collapse.ranks(problem);
     if capacities.len() + sources.len() > ROWS {
@@ -63,10 +63,7 @@ pub(super) fn solve(problem: &Problem, collapse: &Collapse) -> Option<(Limit, Ce
         ) {
             let per_pair = Rational::new(best.value.to_i128()?, best.denominator.to_i128()?);
             let rate = per_pair * ratio(u128::from(problem.ranks), 1);
-            return Some((
-                Limit::Exact(problem.bytes(rate)),
-                certificate(problem, collapse, &lengths.whole),
-            ));
+            return Some((Limit::Exact(problem.bytes(rate)), lengths.whole));
         }
     }
     None
@@ -144,20 +141,4 @@ fn add(
         added = true;
     }
     added
-}
-
-/// What the lengths say: the classes of arcs that count.
-fn certificate(problem: &Problem, collapse: &Collapse, lengths: &[u64]) -> Certificate {
-    let full = problem
-        .arcs
-        .iter()
-        .enumerate()
-        .filter(|(arc, _)| lengths[collapse.arcs.of(*arc as u32) as usize] > 0);
-    let (links, sum) = full.fold((0, 0), |(links, sum), (_, arc)| {
-        (links + 1, sum + u128::from(arc.capacity))
-    });
-    Certificate::Links {
-        links,
-        bytes_per_second: sum * u128::from(problem.unit),
-    }
 }
