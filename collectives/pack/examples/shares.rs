@@ -18,6 +18,17 @@ fn main() {
             packing.trees.iter().map(|t| t.weight).max()
         );
         let start = Instant::now();
+        if let Ok(packing) = unisono_pack::shallow_all_gather(&network) {
+            let took = start.elapsed();
+            unisono_pack::check::packing(&network, &packing).unwrap();
+            println!(
+                "{name}: sh {:.4} trees {} depth {} {took:?}",
+                to_f64(packing.bytes_per_second()) / 1e9,
+                packing.trees.len(),
+                packing.depth()
+            );
+        }
+        let start = Instant::now();
         let packing = unisono_pack::broadcast(&network, 0).unwrap();
         let took = start.elapsed();
         unisono_pack::check::packing(&network, &packing).unwrap();

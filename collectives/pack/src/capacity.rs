@@ -1,6 +1,6 @@
 //! Capacities as the constructions use them: whole numbers, not too long.
 
-use unisono_network::{EdgeId, Network};
+use unisono_network::{Builder, EdgeId, Network, NetworkError};
 
 use crate::strands::{Strand, Strands};
 
@@ -17,10 +17,10 @@ const FINEST: i64 = 512;
 /// The most that a capacity may be, so that sums of products with counts of ranks fit.
 const LONGEST: i64 = 1 << 40;
 
-/// Capacities in units of what they all have in common; where that leaves long numbers (measured
-/// bandwidths, say), rounded down to steps that lose less than 0.2 % of any link. Long numbers
-/// would make many trees of odd weights, for nothing.
-pub(crate) fn units(network: &Network) -> Vec<i64> {
+/// The network with capacities in units of what they all have in common; where that leaves long
+/// numbers (measured bandwidths, say), rounded down to steps that lose less than 0.2 % of any
+/// link. Long numbers would make many trees of odd weights, for nothing. No shared capacities.
+pub(crate) fn rounded(network: &Network) -> Result<Network, NetworkError> {
     let own = || {
         network
             .edges()
@@ -34,7 +34,14 @@ pub(crate) fn units(network: &Network) -> Vec<i64> {
         .max(smallest / FINEST)
         .max(largest / LONGEST)
         .max(1);
-    own().map(|capacity| (capacity / unit).max(1)).collect()
+    let mut builder = Builder::new(network.ranks());
+    for _ in network.ranks()..network.vertices().len() as u32 {
+        builder.switch(false);
+    }
+    for (edge, own) in network.edges().iter().zip(own()) {
+        builder.edge(edge.from, edge.to, (own / unit).max(1) as u64, 0);
+    }
+    builder.build()
 }
 
 /// The strands of a network, one for each edge.

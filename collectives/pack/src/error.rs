@@ -1,25 +1,14 @@
 //! Why there is no packing.
 
+use unisono_bound::BoundError;
+
 /// A packing that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackError {
-    /// Some rank cannot be reached from another.
-    #[error("no path leads from rank {from} to rank {to}: the operation needs one")]
-    Unreachable {
-        /// The rank where bytes would begin.
-        from: u32,
-        /// The rank that they cannot reach.
-        to: u32,
-    },
-    /// A rank that the network does not have.
-    #[error("there is no rank {rank}: the network has {ranks} ranks, numbered from 0")]
-    UnknownRank {
-        /// The rank.
-        rank: u32,
-        /// How many there are.
-        ranks: u32,
-    },
+    /// A rank that is not there, or one that cannot be reached.
+    #[error(transparent)]
+    Bound(#[from] BoundError),
     /// A network beyond what the general construction is used for.
     #[error(
         "the network has {vertices} vertices, and trees are packed on at most {max}: use a template \
@@ -31,7 +20,20 @@ pub enum PackError {
         /// The most that are taken.
         max: usize,
     },
+    /// No simple construction suits the network.
+    #[error(
+        "the network has no islands joined by switches and is no network of ranks alone: pack trees \
+         one by one"
+    )]
+    Irregular,
     /// A network that cannot be rebuilt without shared capacities: it is too large.
     #[error(transparent)]
     Network(#[from] unisono_network::NetworkError),
+}
+
+impl PackError {
+    /// No path leads from one rank to another.
+    pub(crate) fn unreachable(from: u32, to: u32) -> Self {
+        Self::Bound(BoundError::Disconnected { from, to })
+    }
 }

@@ -12,6 +12,9 @@ pub(crate) struct Residual {
     room: Vec<i64>,
     /// For each vertex the vertices to which there is room.
     open: Vec<u64>,
+    search: Search,
+    /// What was moved since [`begin`](Self::begin), if that was called.
+    journal: Option<Vec<(u32, u32, i64)>>,
 }
 
 /// More than any sum of capacities.
@@ -26,6 +29,20 @@ impl Residual {
             words,
             room: vec![0; n * n],
             open: vec![0; n * words],
+            search: Search::new(n),
+            journal: None,
+        }
+    }
+
+    /// From here on, remembers what is moved.
+    pub(crate) fn begin(&mut self) {
+        self.journal = Some(Vec::new());
+    }
+
+    /// Takes back what was moved since [`begin`](Self::begin).
+    pub(crate) fn take_back(&mut self) {
+        for (from, to, flow) in self.journal.take().unwrap_or_default().into_iter().rev() {
+            self.push(to as usize, from as usize, flow);
         }
     }
 
@@ -51,23 +68,25 @@ impl Residual {
     pub(crate) fn push(&mut self, from: usize, to: usize, flow: i64) {
         self.add(from, to, -flow);
         self.add(to, from, flow);
+        if let Some(journal) = &mut self.journal {
+            journal.push((from as u32, to as u32, flow));
+        }
     }
 
     /// Moves up to `wanted` from one vertex to another, along shortest paths first; how much moved.
     pub(crate) fn augment(&mut self, from: usize, to: usize, wanted: i64) -> i64 {
         let mut moved = 0;
-        let mut search = Search::new(self.n);
-        while moved < wanted && search.run(self, from, to) {
+        while moved < wanted && self.search.run(&self.open, self.words, from, to) {
             let mut most = wanted - moved;
             let mut at = to;
             while at != from {
-                let before = search.before[at] as usize;
+                let before = self.search.before[at] as usize;
                 most = most.min(self.room(before, at));
                 at = before;
             }
             let mut at = to;
             while at != from {
-                let before = search.before[at] as usize;
+                let before = self.search.before[at] as usize;
                 self.push(before, at, most);
                 at = before;
             }
@@ -75,16 +94,10 @@ impl Residual {
         }
         moved
     }
-
-    /// The vertices that room leads to from one.
-    pub(crate) fn reachable(&self, from: usize) -> Vec<bool> {
-        let mut search = Search::new(self.n);
-        search.run(self, from, usize::MAX);
-        (0..self.n).map(|v| search.seen(v)).collect()
-    }
 }
 
 /// Breadth-first search.
+#[derive(Clone, Debug)]
 struct Search {
     unseen: Vec<u64>,
     before: Vec<u32>,
@@ -100,12 +113,8 @@ impl Search {
         }
     }
 
-    fn seen(&self, vertex: usize) -> bool {
-        self.unseen[vertex / 64] & (1 << (vertex % 64)) == 0
-    }
-
-    /// Whether room leads from one vertex to another.
-    fn run(&mut self, residual: &Residual, from: usize, to: usize) -> bool {
+    /// Whether room leads from one vertex to another, by rows of bits.
+    fn run(&mut self, open: &[u64], words: usize, from: usize, to: usize) -> bool {
         self.unseen.fill(u64::MAX);
         self.unseen[from / 64] &= !(1 << (from % 64));
         self.queue.clear();
@@ -114,7 +123,7 @@ impl Search {
         while head < self.queue.len() {
             let at = self.queue[head] as usize;
             head += 1;
-            let row = &residual.open[at * residual.words..(at + 1) * residual.words];
+            let row = &open[at * words..(at + 1) * words];
             for (word, &open) in row.iter().enumerate() {
                 let mut new = open & self.unseen[word];
                 self.unseen[word] &= !new;
@@ -146,8 +155,7 @@ mod tests {
         }
         assert_eq!(residual.augment(0, 3, 1), 1);
         assert_eq!(residual.augment(0, 3, UNBOUNDED), 3);
-        let side = residual.reachable(0);
-        assert_eq!(side, [true, false, false, false, false, false]);
+        assert_eq!(residual.augment(0, 3, UNBOUNDED), 0);
     }
 
     #[test]
@@ -157,6 +165,6 @@ mod tests {
             residual.add(at, at + 1, 7);
         }
         assert_eq!(residual.augment(0, 129, UNBOUNDED), 7);
-        assert!(!residual.reachable(0)[1]);
+        assert_eq!(residual.room(0, 1), 0);
     }
 }

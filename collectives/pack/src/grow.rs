@@ -28,8 +28,11 @@ pub(crate) fn grow(capacity: &[i64], weights: &[i64]) -> Option<Vec<Grown>> {
     let mut state = Grower {
         n,
         residual: Residual::new(n + 1),
-        left: weights.to_vec(),
+        left: vec![0; n],
     };
+    for (root, &weight) in weights.iter().enumerate() {
+        state.leave(root, weight);
+    }
     for from in 0..n {
         for to in 0..n {
             if capacity[from * n + to] > 0 {
@@ -59,7 +62,7 @@ impl Grower {
     fn tree(&mut self, root: usize) -> Option<Grown> {
         let n = self.n;
         let mut weight = self.left[root];
-        self.left[root] = 0;
+        self.leave(root, -weight);
         let mut parents = vec![u32::MAX; n];
         parents[root] = root as u32;
         let mut joined = vec![root];
@@ -94,7 +97,7 @@ impl Grower {
                 for &(from, to) in &used {
                     self.residual.add(from, to, weight - allowed);
                 }
-                self.left[root] += weight - allowed;
+                self.leave(root, weight - allowed);
                 weight = allowed;
             }
             self.residual.add(from, to, -weight);
@@ -109,20 +112,22 @@ impl Grower {
         })
     }
 
+    /// Leaves more weight to be grown.
+    fn leave(&mut self, root: usize, weight: i64) {
+        self.left[root] += weight;
+        self.residual.add(self.n, root, weight);
+    }
+
     /// How much of a tree of this weight may take an edge, so that all that is left still fits.
-    fn allowed(&self, from: usize, to: usize, weight: i64) -> i64 {
+    fn allowed(&mut self, from: usize, to: usize, weight: i64) -> i64 {
         let source = self.n;
         let others: i64 = self.left.iter().sum();
         let weight = weight.min(self.residual.room(from, to));
-        let mut flow = self.residual.clone();
-        let mut found = 0;
-        for (root, &left) in self.left.iter().enumerate() {
-            if left > 0 && root != from {
-                flow.add(source, root, left);
-            }
-        }
-        flow.add(source, from, UNBOUNDED);
-        found += flow.augment(source, to, others + weight - found);
+        self.residual.begin();
+        self.residual.add(source, from, UNBOUNDED);
+        let found = self.residual.augment(source, to, others + weight);
+        self.residual.take_back();
+        self.residual.add(source, from, -UNBOUNDED);
         (found - others).min(weight)
     }
 }

@@ -14,9 +14,10 @@ mod program;
 mod rails;
 mod tour;
 
-use unisono_network::{EdgeId, Network, Rational, Router};
+use unisono_network::{EdgeId, Network, Rational};
 
 use crate::error::PackError;
+use crate::paths::beside;
 use crate::whole::fastest;
 
 /// A directed cycle through all ranks.
@@ -49,21 +50,16 @@ impl Rings {
 
     /// Orders with weights, laid on the network's paths at full speed.
     fn laid(network: &Network, orders: &[(Vec<u32>, u64)]) -> Result<Self, PackError> {
-        let mut router = Router::new(network);
-        let mut rings = Vec::new();
-        for (order, weight) in orders {
-            let mut paths = Vec::with_capacity(order.len());
-            for (from, to) in hops(order) {
-                let path = router.path(from, to);
-                paths.push(path.ok_or(PackError::Unreachable { from, to })?);
-            }
-            rings.push(Ring {
-                order: order.clone(),
-                weight: *weight,
-                paths,
-            });
-        }
-        Ok(Self::full_speed(network, rings))
+        let steps = orders
+            .iter()
+            .flat_map(|(order, weight)| hops(order).map(|(from, to)| (from, to, *weight)));
+        let mut paths = beside(network, &steps.collect::<Vec<_>>())?.into_iter();
+        let rings = orders.iter().map(|(order, weight)| Ring {
+            order: order.clone(),
+            weight: *weight,
+            paths: paths.by_ref().take(order.len()).collect(),
+        });
+        Ok(Self::full_speed(network, rings.collect()))
     }
 
     fn full_speed(network: &Network, rings: Vec<Ring>) -> Self {

@@ -56,7 +56,7 @@ pub(super) fn balanced(network: &Network) -> Result<Flows, PackError> {
     for source in 0..ranks {
         search.run(source, &lengths);
         if let Some(to) = (0..ranks).find(|&to| search.distance[to as usize].is_infinite()) {
-            return Err(PackError::Unreachable { from: source, to });
+            return Err(PackError::unreachable(source, to));
         }
         let mut flow = vec![0.0; capacity.len()];
         search.split(&lengths, &capacity, &mut flow);

@@ -1,35 +1,39 @@
 //! Trees by Edmonds' theorem: switches removed, then trees grown.
 
+use unisono_bound::bound;
 use unisono_network::Network;
 
-use crate::capacity::{gcd, strands, units};
+use super::Roots;
+use crate::capacity::{gcd, rounded, strands};
 use crate::error::PackError;
 use crate::grow::{Grown, grow};
 use crate::split::remove_switches;
 use crate::strands::Strands;
-use crate::strength::strength;
 use crate::tree::Tree;
 
-/// Trees whose roots' weights are in the given proportion, as many as fit. None if the switches
-/// could not be removed.
+/// Trees of roots, as many as fit. None if the switches could not be removed.
 ///
 /// # Errors
 /// If some rank cannot be reached from a root.
-pub(super) fn trees(network: &Network, weights: &[i64]) -> Result<Option<Vec<Tree>>, PackError> {
+pub(super) fn trees(network: &Network, roots: Roots) -> Result<Option<Vec<Tree>>, PackError> {
     let n = network.vertices().len();
-    let ranks = weights.len();
-    let rounded = units(network);
-    let (numerator, denominator) = strength(network, &rounded, weights)?;
+    let ranks = network.ranks() as usize;
+    let rounded = rounded(network)?;
+    let Some(rate) = bound(&rounded, roots.op())?.limit.low() else {
+        return Ok(None);
+    };
+    let share = rate / i128::from(roots.count(network.ranks()));
     // In these units capacities and weights are whole numbers, whatever they have in common.
-    let scaled: Vec<i64> = rounded
+    let (weight, times) = (*share.numer() as i64, *share.denom() as i64);
+    let capacity = rounded
+        .edges()
         .iter()
-        .map(|&capacity| capacity * denominator)
-        .collect();
-    let divisor = scaled.iter().copied().fold(numerator, gcd);
-    let capacity: Vec<i64> = scaled.iter().map(|capacity| capacity / divisor).collect();
-    let weights: Vec<i64> = weights
-        .iter()
-        .map(|weight| weight * numerator / divisor)
+        .map(|edge| edge.bytes_per_second as i64 * times);
+    let capacity: Vec<i64> = capacity.collect();
+    let divisor = capacity.iter().copied().fold(weight, gcd);
+    let capacity: Vec<i64> = capacity.iter().map(|capacity| capacity / divisor).collect();
+    let weights: Vec<i64> = (0..network.ranks())
+        .map(|rank| if roots.has(rank) { weight / divisor } else { 0 })
         .collect();
     let mut strands = strands(network, &capacity);
     if !remove_switches(&mut strands, n, ranks, &weights) {

@@ -7,6 +7,7 @@
 
 use unisono_network::{EdgeId, Network, to_f64};
 
+use super::Roots;
 use crate::arborescence::cheapest;
 use crate::closure::Closure;
 use crate::lp::{Column, Program};
@@ -20,16 +21,14 @@ const CLOSE: f64 = 0.002;
 const ROUNDS: usize = 200;
 const STEPS: usize = 2000;
 
-/// The sum of weights of a root of weight 1 is one of these.
+/// The sum of weights of each root is one of these.
 const WEIGHTS: [u64; 10] = [1, 2, 3, 4, 6, 8, 12, 24, 120, 4096];
 
-/// Trees whose roots' weights are in the given proportion; every rank must be within reach of every
-/// root.
-pub(super) fn trees(network: &Network, weights: &[i64]) -> Vec<Tree> {
+/// Trees of roots, equal sums of weights for all; every rank must be within reach of every root.
+pub(super) fn trees(network: &Network, roots: Roots) -> Vec<Tree> {
     let edges = network.edges().len();
-    let roots: Vec<usize> = (0..weights.len())
-        .filter(|&root| weights[root] > 0)
-        .collect();
+    let ranks = network.ranks();
+    let roots: Vec<u32> = (0..ranks).filter(|&rank| roots.has(rank)).collect();
     let capacity: Vec<f64> = network
         .edges()
         .iter()
@@ -40,9 +39,7 @@ pub(super) fn trees(network: &Network, weights: &[i64]) -> Vec<Tree> {
     let slack = std::iter::repeat_n(1e-6, roots.len());
     let limits: Vec<f64> = capacity.iter().map(|c| c / scale).chain(slack).collect();
     let mut program = Program::new(&limits);
-    let common = (edges..)
-        .zip(&roots)
-        .map(|(row, &root)| (row, weights[root] as f64));
+    let common = (edges..edges + roots.len()).map(|row| (row, 1.0));
     program.add(Column {
         value: 1.0,
         uses: common.collect(),
@@ -68,7 +65,7 @@ pub(super) fn trees(network: &Network, weights: &[i64]) -> Vec<Tree> {
         let mut needed = 0.0;
         let mut better = false;
         for (place, &root) in roots.iter().enumerate() {
-            let Some(tree) = tree(weights.len(), root, &closure) else {
+            let Some(tree) = tree(ranks as usize, root as usize, &closure) else {
                 return Vec::new();
             };
             let cost: f64 = tree
@@ -77,7 +74,7 @@ pub(super) fn trees(network: &Network, weights: &[i64]) -> Vec<Tree> {
                 .flatten()
                 .map(|&edge| costs[edge as usize])
                 .sum();
-            needed += cost * weights[root] as f64;
+            needed += cost;
             if cost < prices[edges + place] * (1.0 - 1e-6) - 1e-9 {
                 let column = program.add(column(&tree, edges + place));
                 found.push((column, place, tree));
@@ -100,7 +97,7 @@ pub(super) fn trees(network: &Network, weights: &[i64]) -> Vec<Tree> {
         used.extend(tree.map(|(_, place, tree)| (*place, tree.clone(), amount)));
     }
     used.sort_by_key(|(place, ..)| *place);
-    whole(network, &used, weights)
+    whole(network, &used)
 }
 
 fn tree(ranks: usize, root: usize, closure: &Closure) -> Option<Tree> {
@@ -129,13 +126,12 @@ fn column(tree: &Tree, root: usize) -> Column {
 }
 
 /// Whole weights with the right sum for each root; the smallest ones that lose little.
-fn whole(network: &Network, used: &[(usize, Tree, f64)], weights: &[i64]) -> Vec<Tree> {
+fn whole(network: &Network, used: &[(usize, Tree, f64)]) -> Vec<Tree> {
     let try_ = |times: u64| -> Vec<Tree> {
         let mut trees = Vec::new();
         for of_root in used.chunk_by(|one, other| one.0 == other.0) {
             let amounts: Vec<f64> = of_root.iter().map(|(.., amount)| *amount).collect();
-            let sum = times * weights[of_root[0].1.root as usize] as u64;
-            for ((_, tree, _), weight) in of_root.iter().zip(shares(&amounts, sum)) {
+            for ((_, tree, _), weight) in of_root.iter().zip(shares(&amounts, times)) {
                 if weight > 0 {
                     let mut tree = tree.clone();
                     tree.weight = weight;
