@@ -1,24 +1,31 @@
-//! The cuda plugin of unisono: NVIDIA's devices through the driver API.
-use unisono_plugin::{Context, Error, Instance, NoDevice, NoLink, Plugin, Result, Status};
+//! The cuda plugin of unisono: NVIDIA's devices through the driver API, opened at run time.
+//!
+//! Functions are looked up one by one in the driver's library ([`api`]): what is missing is an answer,
+//! not a panic, and a driver newer than this plugin may answer codes that it does not know. Types and
+//! constants are those of `cudarc`. The primary context of a device is used, pushed around each call and
+//! popped again, so that callers find their own as they left it.
+//!
+//! Devices, streams, memory and events are `unisono-plugin-accelerator`'s over [`CudaRuntime`]; links
+//! come from NVML ([`topology`]). `plugins/cuda/so` makes the shared library.
+#![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "the overview names the modules that do the work"
+)]
 
-/// The plugin.
-#[derive(Debug)]
-pub struct CudaPlugin;
+mod api;
+mod block;
+mod context;
+mod device;
+mod error;
+mod facts;
+mod kernels;
+mod library;
+mod params;
+mod plugin;
+mod runtime;
+mod topology;
 
-impl Plugin for CudaPlugin {
-    type Instance = Self;
-    const NAME: &'static str = "cuda";
-    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const VENDOR: &'static str = "unisono";
-
-    fn create(_: Context<'_>) -> Result<Self> {
-        Err(Error::new(Status::NoDriver, "no driver"))
-    }
-}
-
-impl Instance for CudaPlugin {
-    type Device = NoDevice;
-    type Link = NoLink;
-}
+pub use plugin::{CudaInstance, CudaPlugin};
+pub use runtime::CudaRuntime;
 
 unisono_plugin::plugin!(CudaPlugin);
