@@ -8,6 +8,9 @@
 mod balance;
 mod exact;
 
+mod interval;
+mod program;
+
 use crate::collapse::Collapse;
 use crate::problem::Problem;
 use crate::{Certificate, Limit};
@@ -15,7 +18,9 @@ use crate::{Certificate, Limit};
 /// The rate, as exactly as it can be had in short time.
 pub(crate) fn all_to_all(problem: &Problem) -> (Limit, Certificate) {
     let collapse = Collapse::of(problem);
-    let found = exact::solve(problem, &collapse).or_else(|| balance::solve(problem, &collapse));
+    let found = exact::solve(problem, &collapse)
+        .or_else(|| program::solve(problem, &collapse))
+        .or_else(|| balance::solve(problem, &collapse));
     match found {
         Some((limit, lengths)) => (limit, certificate(problem, &collapse, &lengths)),
         None => (Limit::Unlimited, Certificate::Nothing),
