@@ -35,7 +35,7 @@ pub struct Geometry {
     /// Elements of the largest block.
     largest: u64,
     pieces: u64,
-    /// Pieces of each block, where blocks have pieces of their own.
+    /// Pieces of each block, by its number, where blocks have pieces of their own.
     own_pieces: Option<Arc<[u64]>>,
 }
 
@@ -147,9 +147,9 @@ impl Geometry {
                 blocks: 1,
             });
         }
-        let pieces = |block: u32| {
-            let range = self.block(block);
-            (range.end - range.start).div_ceil(each).max(1)
+        let pieces = |number: u32| {
+            let size = self.cuts.at(number + 1) - self.cuts.at(number);
+            size.div_ceil(each).max(1)
         };
         let own: Arc<[u64]> = (0..self.blocks).map(pieces).collect();
         Ok(Self {
@@ -215,7 +215,10 @@ impl Geometry {
         let Range { start, end } = self.block(block);
         let pieces = match &self.own_pieces {
             None => self.pieces,
-            Some(own) => own.get(block as usize).copied().unwrap_or(self.pieces),
+            Some(own) => {
+                let number = self.number(block) as usize;
+                own.get(number).copied().unwrap_or(self.pieces)
+            }
         };
         if pieces == 1 {
             return if piece == 0 { start..end } else { end..end };

@@ -418,8 +418,8 @@ fn a_barrier_that_forgets_a_rank() {
 
 #[test]
 fn another_root_on_one_rank() {
-    let mut plan = plan(Algorithm::Ring, Op::Broadcast { root: 0 }, 3);
-    plan[2] = programs(Algorithm::Ring, Op::Broadcast { root: 1 }, 3, false)
+    let mut plan = plan(Algorithm::Chain, Op::Broadcast { root: 0 }, 3);
+    plan[2] = programs(Algorithm::Chain, Op::Broadcast { root: 1 }, 3, false)
         .unwrap()
         .remove(2);
     assert!(matches!(reject(&plan, PLAIN).fault, Fault::Set { .. }));

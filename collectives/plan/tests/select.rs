@@ -68,19 +68,6 @@ fn assert_near(got: u128, wanted: u128) {
 }
 
 #[test]
-fn the_fold_of_halving_doubling_costs_twice_the_message() {
-    // p = 12, 64 MiB, 50 GB/s, 5 us, 400 GB/s: 5388 us by the formula.
-    let got = time(
-        Algorithm::HalvingDoubling,
-        Op::AllReduce,
-        64 * MIB,
-        1,
-        &classical(12),
-    );
-    assert_eq!((got + US / 2) / US, 5388);
-}
-
-#[test]
 fn costs_equal_the_closed_formulas() {
     let p = 8u128;
     let fabric = classical(8);
@@ -122,12 +109,12 @@ fn costs_equal_the_closed_formulas() {
     // Broadcasts: the formula, and the acknowledgement's way back.
     let broadcast = Op::Broadcast { root: 3 };
     assert_near(
-        time(Algorithm::HalvingDoubling, broadcast, bytes, 1, &fabric),
+        time(Algorithm::Binomial, broadcast, bytes, 1, &fabric),
         3 * (alpha + beta(s)) + 3 * alpha,
     );
     let k = 16;
     assert_near(
-        time(Algorithm::Ring, broadcast, bytes, k, &fabric),
+        time(Algorithm::Chain, broadcast, bytes, k, &fabric),
         (p - 2 + u128::from(k)) * (alpha + beta(s / u128::from(k))) + (p - 1) * alpha,
     );
     assert_near(
@@ -331,7 +318,7 @@ fn a_chain_takes_more_pieces_than_it_must() {
     let chain = got
         .candidates
         .iter()
-        .find(|c| c.algorithm == Algorithm::Ring);
+        .find(|c| c.algorithm == Algorithm::Chain);
     let chain = chain.unwrap();
     // sqrt((s - 1) S / (alpha B)) is 61 pieces; powers of two are tried.
     assert_eq!(chain.pieces, 64, "{got}");

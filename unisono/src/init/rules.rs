@@ -139,8 +139,9 @@ mod tests {
     #[test]
     fn a_rule_for_every_operation_is_one_for_those_that_have_the_algorithm() {
         let yaml = "[{use: ring}]";
-        let broadcast = Op::Broadcast { root: 3 };
-        assert_eq!(find(yaml, "world", 4, broadcast, 8), Some(Algorithm::Ring));
+        let ring = find(yaml, "world", 4, Op::AllGather, 8);
+        assert_eq!(ring, Some(Algorithm::Ring));
+        assert_eq!(find(yaml, "world", 4, Op::Broadcast { root: 3 }, 8), None);
         assert_eq!(find(yaml, "world", 4, Op::Barrier, 0), None);
     }
 

@@ -1,9 +1,9 @@
 //! Recursive halving and recursive doubling.
 //!
-//! reduce_scatter halves what a rank is responsible for at each exchange, with partners at
-//! distances `p/2, p/4, ..., 1`; all_gather doubles what it has, at distances `1, 2, ..., p/2`;
-//! all_reduce is both: `2 lg p a + 2 ((p-1)/p) S b + ((p-1)/p) S g`. Where `p` is no power of two,
-//! the fold of [`super::halving_groups`] adds `2 a + 2 S b`. broadcast is a binomial tree.
+//! reduce_scatter halves what a rank is responsible for at each exchange; all_gather doubles what it
+//! has; all_reduce is both: `2 lg p a + 2 ((p-1)/p) S b + ((p-1)/p) S g`. Where `p` is no power of
+//! two, halves are unequal and one exchange of a level is between three: see [`super::halves`]. That
+//! moves far fewer bytes than a fold onto a power of two, which would move the message twice more.
 //!
 //! A received half is not stored before it is needed: the part that goes on to the next partner is
 //! reduced on its way out, the rest is reduced in place. In all_reduce the doubling of one piece
@@ -12,120 +12,63 @@
 use crate::builder::{Builder, input, local, out, slot};
 use crate::ir::{Blocks, Buffer, Op, Place, Value};
 
-use super::halving_groups::{Groups, Role};
-use super::tree;
+use super::binomial::height;
+use super::halves::{Level, levels};
 
 pub(super) fn build(b: &mut Builder) {
-    let per_rank = b.op().has_block_per_rank();
-    let groups = Groups::new(b.ranks(), per_rank);
-    match (b.op(), groups.role(b.rank())) {
-        (Op::Broadcast { root }, _) => tree::broadcast(b, root),
-        (op, Role::Folded { proxy }) => sit_out(b, op, proxy),
-        (op, Role::Core { number, folded }) => {
-            let core = Core {
-                groups,
-                number,
-                folded,
-            };
-            match op {
-                Op::ReduceScatter => core.reduce_scatter(b),
-                Op::AllGather => core.all_gather(b),
-                _ => core.all_reduce(b),
+    let levels = levels(b.rank(), b.ranks());
+    match b.op() {
+        Op::ReduceScatter => {
+            let mut halving = Halving::new(Buffer::Scratch);
+            for level in &levels {
+                halving.exchange(b, level);
+            }
+            halving.finish(b);
+        }
+        Op::AllGather => {
+            let own = Blocks::one(b.rank());
+            b.copy(out(own), input(own));
+            for level in levels.iter().rev() {
+                send_half(b, level);
+                receive_half(b, level);
             }
         }
+        _ => all_reduce(b, &levels),
     }
 }
 
-/// A rank outside the core hands over its input and gets the result.
-fn sit_out(b: &mut Builder, op: Op, proxy: u32) {
-    let (all, own) = (b.all(), Blocks::one(b.rank()));
-    let (gives, gets) = match op {
-        Op::ReduceScatter => (all, own),
-        Op::AllGather => (own, all),
-        _ => (all, all),
-    };
-    b.put(proxy, Value::Copy(input(gives)));
-    b.skew(1).receive(proxy, gets);
+/// Levels are counted from the top, on ranks with fewer of them too, so that both sides of an
+/// exchange have it in the same place among the others.
+fn all_reduce(b: &mut Builder, levels: &[Level]) {
+    let mut halving = Halving::new(Buffer::Out);
+    let height = height(b.ranks()) as usize;
+    for step in 0..height {
+        let (down, up) = (levels.get(step), levels.get(height - 1 - step));
+        up.into_iter().for_each(|level| send_half(b.skew(1), level));
+        down.into_iter()
+            .for_each(|level| halving.send(b.skew(0), level));
+        up.into_iter()
+            .for_each(|level| receive_half(b.skew(1), level));
+        down.into_iter()
+            .for_each(|level| halving.receive(b.skew(0), level));
+    }
+    halving.finish(b.skew(0));
 }
 
-/// A rank of the core.
-struct Core {
-    groups: Groups,
-    number: u32,
-    folded: Option<u32>,
+/// All blocks of the own half to those from whom they would come when halving.
+fn send_half(b: &mut Builder, level: &Level) {
+    for &to in level.takes() {
+        b.put(to, Value::Copy(out(level.kept)));
+    }
 }
 
-impl Core {
-    fn all_reduce(&self, b: &mut Builder) {
-        let mut halving = Halving::new(self, b, Buffer::Out);
-        for level in 0..self.groups.levels() {
-            self.doubling_send(b.skew(1), level);
-            halving.send(b.skew(0), level);
-            self.doubling_receive(b.skew(1), level);
-            halving.receive(b.skew(0), level);
-        }
-        let own = self.groups.blocks(self.number, 1);
-        let sum = halving.value(own, true);
-        b.store(out(own), sum);
-        halving.release(b);
-        self.give_back(b.skew(1));
-    }
-
-    fn reduce_scatter(&self, b: &mut Builder) {
-        let mut halving = Halving::new(self, b, Buffer::Scratch);
-        for level in 0..self.groups.levels() {
-            halving.send(b, level);
-            halving.receive(b, level);
-        }
-        if let Some(rank) = self.folded {
-            b.put(rank, halving.value(Blocks::one(rank), true));
-        }
-        let own = Blocks::one(b.rank());
-        let sum = halving.value(own, true);
-        b.store(out(own), sum);
-        halving.release(b);
-    }
-
-    fn all_gather(&self, b: &mut Builder) {
-        let own = Blocks::one(b.rank());
-        b.copy(out(own), input(own));
-        if let Some(rank) = self.folded {
-            b.receive(rank, Blocks::one(rank));
-        }
-        for level in 0..self.groups.levels() {
-            self.doubling_send(b, level);
-            self.doubling_receive(b, level);
-        }
-        self.give_back(b);
-    }
-
-    /// Hands all blocks to the rank for which this one speaks.
-    fn give_back(&self, b: &mut Builder) {
-        if let Some(rank) = self.folded {
-            b.put(rank, Value::Copy(out(b.all())));
-        }
-    }
-
-    fn doubling_send(&self, b: &mut Builder, level: u32) {
-        let size = 1 << level;
-        let have = self.groups.blocks(self.number & !(size - 1), size);
-        b.put(self.partner(size), Value::Copy(out(have)));
-    }
-
-    fn doubling_receive(&self, b: &mut Builder, level: u32) {
-        let size = 1 << level;
-        let first = (self.number & !(size - 1)) ^ size;
-        b.receive(self.partner(size), self.groups.blocks(first, size));
-    }
-
-    fn partner(&self, distance: u32) -> u32 {
-        self.groups.rank(self.number ^ distance)
-    }
+/// The other half's blocks, from the rank to which they would go when halving.
+fn receive_half(b: &mut Builder, level: &Level) {
+    b.receive(level.gives, level.sent);
 }
 
 /// The reduce_scatter of one rank: where its partial sums are.
-struct Halving<'a> {
-    core: &'a Core,
+struct Halving {
     /// Where partial sums go.
     sums: Buffer,
     /// Where they are now: at first the input itself.
@@ -134,67 +77,66 @@ struct Halving<'a> {
     pending: Option<u32>,
 }
 
-impl<'a> Halving<'a> {
-    /// Starts with the input of the folded rank, if there is one.
-    fn new(core: &'a Core, b: &mut Builder, sums: Buffer) -> Self {
-        let pending = core.folded;
-        if let Some(rank) = pending {
-            b.wait(rank, b.all());
-        }
+impl Halving {
+    fn new(sums: Buffer) -> Self {
         Self {
-            core,
             sums,
             held: Buffer::In,
-            pending,
+            pending: None,
         }
     }
 
+    fn exchange(&mut self, b: &mut Builder, level: &Level) {
+        self.send(b, level);
+        self.receive(b, level);
+    }
+
     /// The sum of everything that came in so far, for some blocks.
-    fn value(&self, blocks: Blocks, last: bool) -> Value {
+    fn value(&self, b: &Builder, blocks: Blocks, last: bool) -> Value {
         let held = local(self.held, blocks);
         match self.pending {
             None => Value::Copy(held),
             Some(from) => {
-                let theirs = slot(from, blocks);
-                let own_rank = self.core.groups.rank(self.core.number);
-                let (a, b) = ordered(own_rank, held, from, theirs);
+                let (a, b) = ordered(b.rank(), held, from, slot(from, blocks));
                 Value::Reduce { a, b, last }
             }
         }
     }
 
-    /// Sends the half that the partner keeps, and adds up the other half.
-    fn send(&mut self, b: &mut Builder, level: u32) {
-        let (distance, kept, sent) = self.halves(level);
-        let value = self.value(sent, false);
-        b.put(self.core.partner(distance), value);
-        if self.pending.is_some() {
-            let value = self.value(kept, false);
+    /// Sends the half that the other side keeps, and adds up the own half.
+    fn send(&mut self, b: &mut Builder, level: &Level) {
+        let value = self.value(b, level.sent, false);
+        b.put(level.gives, value);
+        self.settle(b, level.kept);
+    }
+
+    fn receive(&mut self, b: &mut Builder, level: &Level) {
+        for &from in level.takes() {
+            self.settle(b, level.kept);
+            b.wait(from, level.kept);
+            self.pending = Some(from);
+        }
+    }
+
+    /// Adds what is pending, and gives its slot back.
+    fn settle(&mut self, b: &mut Builder, kept: Blocks) {
+        if let Some(from) = self.pending {
+            let value = self.value(b, kept, false);
             b.store(local(self.sums, kept), value);
             self.held = self.sums;
-            self.release(b);
+            b.release(from);
+            self.pending = None;
         }
     }
 
-    fn receive(&mut self, b: &mut Builder, level: u32) {
-        let (distance, kept, _) = self.halves(level);
-        let partner = self.core.partner(distance);
-        b.wait(partner, kept);
-        self.pending = Some(partner);
-    }
-
-    fn release(&mut self, b: &mut Builder) {
-        if let Some(from) = self.pending.take() {
+    /// The complete sum of the own block to the output.
+    fn finish(self, b: &mut Builder) {
+        let own = Blocks::one(b.rank());
+        let sum = self.value(b, own, true);
+        b.store(out(own), sum);
+        if let Some(from) = self.pending {
             b.release(from);
         }
-    }
-
-    /// The distance of the partner at a level, the blocks that stay and the blocks that go.
-    fn halves(&self, level: u32) -> (u32, Blocks, Blocks) {
-        let distance = self.core.groups.core() >> (level + 1);
-        let kept = self.core.number & !(distance - 1);
-        let blocks = |first| self.core.groups.blocks(first, distance);
-        (distance, blocks(kept), blocks(kept ^ distance))
     }
 }
 

@@ -4,14 +4,11 @@
 //! one of a pair hands its input to the odd one, sits out, and gets its result back. The `q` ranks
 //! that stay, the *core*, are numbered again from 0.
 
-use crate::ir::Blocks;
-
-/// The core of a communicator, and which blocks belong to which of its ranks.
+/// The core of a communicator.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Groups {
     core: u32,
     extra: u32,
-    block_per_rank: bool,
 }
 
 /// What a rank does.
@@ -33,24 +30,15 @@ pub(super) enum Role {
 
 impl Groups {
     /// The core of `ranks` ranks, of which there must be one at least.
-    ///
-    /// Blocks belong to ranks, and a core rank has its own and those for which it speaks, if
-    /// `block_per_rank`; else there is one block for each core rank.
-    pub(super) fn new(ranks: u32, block_per_rank: bool) -> Self {
+    pub(super) fn new(ranks: u32) -> Self {
         let core = 1 << ranks.ilog2();
         Self {
             core,
             extra: ranks - core,
-            block_per_rank,
         }
     }
 
-    /// Ranks of the core.
-    pub(super) fn core(&self) -> u32 {
-        self.core
-    }
-
-    /// Rounds of halving, or of doubling.
+    /// Rounds of doubling.
     pub(super) fn levels(&self) -> u32 {
         self.core.ilog2()
     }
@@ -78,14 +66,5 @@ impl Groups {
         } else {
             number + self.extra
         }
-    }
-
-    /// The blocks of `count` core ranks from number `first` on.
-    pub(super) fn blocks(&self, first: u32, count: u32) -> Blocks {
-        let start = |number: u32| match self.block_per_rank {
-            true => number + number.min(self.extra),
-            false => number,
-        };
-        Blocks::new(start(first), start(first + count) - start(first))
     }
 }

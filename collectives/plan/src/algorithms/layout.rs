@@ -2,8 +2,8 @@
 
 use crate::ir::Op;
 
-use super::halving_groups::Groups;
-use super::{Algorithm, Shape};
+use super::binomial::widest_subtree;
+use super::{Algorithm, Shape, bidirectional_ring, bruck};
 
 /// Numbers on which all ranks agree, since they decide how a message is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,18 +22,22 @@ impl Layout {
         if op == Op::Barrier || ranks <= 1 {
             return layout(op.parts(ranks), 0);
         }
+        let parts = op.parts(ranks);
         match (algorithm, op) {
-            (Algorithm::HalvingDoubling, Op::AllReduce | Op::AllGather | Op::ReduceScatter) => {
-                let groups = Groups::new(ranks, op.has_block_per_rank());
-                let blocks = groups.blocks(0, groups.core()).count;
-                // The fold moves everything at once, the first halving one half.
-                let all = groups.core() < ranks;
-                layout(blocks, if all { blocks } else { blocks / 2 })
+            (Algorithm::HalvingDoubling, _) => layout(ranks, ranks.div_ceil(2)),
+            (Algorithm::Nhr, _) => layout(ranks, ranks / 2),
+            (Algorithm::Bruck, Op::AllToAll) => layout(parts, ranks / 2),
+            (Algorithm::Bruck, _) => layout(parts, bruck::widest(ranks)),
+            (Algorithm::BidirectionalRing, _) => {
+                let halves = bidirectional_ring::halves(ranks);
+                layout(ranks * halves, halves)
             }
+            (Algorithm::Binomial, Op::Gather { .. } | Op::Scatter { .. })
+            | (Algorithm::ScatterAllGather, _) => layout(ranks, widest_subtree(ranks)),
+            (Algorithm::DoubleBinaryTree, _) => layout(2, 1),
             (Algorithm::MeshTwoShot, Op::Broadcast { .. }) => layout(ranks - 1, 1),
             (Algorithm::MeshTwoShot | Algorithm::Ring, Op::AllReduce) => layout(ranks, 1),
-            (_, op) if op.has_block_per_rank() => layout(op.parts(ranks), 1),
-            _ => layout(1, 1),
+            _ => layout(parts, 1),
         }
     }
 

@@ -1,16 +1,26 @@
 //! The algorithms, one file each, and the registry that names them.
 
+mod bidirectional_ring;
+mod binary_tree;
+mod binomial;
+mod bruck;
+mod chain;
 mod direct;
 mod dissemination;
+mod double_binary_tree;
 mod fold;
+mod halves;
 mod halving_doubling;
 mod halving_groups;
 mod layout;
 mod mesh_one_shot;
 mod mesh_two_shot;
+pub(crate) mod neighbours;
+mod nhr;
+mod pairwise;
 mod recursive_doubling;
 mod ring;
-mod tree;
+mod scatter_all_gather;
 mod windows;
 
 use std::fmt;
@@ -32,17 +42,33 @@ pub enum Algorithm {
     MeshTwoShot,
     /// Whole messages between partners at doubling distances.
     RecursiveDoubling,
-    /// Halves between partners at halving distances, then back; a binomial tree for broadcast.
+    /// Halves between partners at halving distances, then back.
     HalvingDoubling,
-    /// Neighbour to neighbour.
+    /// Neighbour to neighbour, one way round.
     Ring,
     /// Signals at doubling distances.
     Dissemination,
+    /// Neighbour to neighbour, both ways round.
+    BidirectionalRing,
+    /// Blocks of many ranks at halving distances, for any number of ranks.
+    Nhr,
+    /// Blocks of many ranks at doubling distances, for any number of ranks.
+    Bruck,
+    /// One partner after the other.
+    Pairwise,
+    /// Twice as many ranks with each round.
+    Binomial,
+    /// Shares to everybody first; then everybody gathers them. For reduce the same backwards.
+    ScatterAllGather,
+    /// Two binary trees, each for half of the message.
+    DoubleBinaryTree,
+    /// A pipeline from rank to rank.
+    Chain,
 }
 
 impl Algorithm {
     /// Every algorithm, in the order that breaks ties.
-    pub const ALL: [Algorithm; 7] = [
+    pub const ALL: [Algorithm; 15] = [
         Algorithm::Direct,
         Algorithm::MeshOneShot,
         Algorithm::MeshTwoShot,
@@ -50,6 +76,14 @@ impl Algorithm {
         Algorithm::HalvingDoubling,
         Algorithm::Ring,
         Algorithm::Dissemination,
+        Algorithm::BidirectionalRing,
+        Algorithm::Nhr,
+        Algorithm::Bruck,
+        Algorithm::Pairwise,
+        Algorithm::Binomial,
+        Algorithm::ScatterAllGather,
+        Algorithm::DoubleBinaryTree,
+        Algorithm::Chain,
     ];
 
     /// The name in configuration files and tables.
@@ -63,6 +97,14 @@ impl Algorithm {
             Algorithm::HalvingDoubling => "halving_doubling",
             Algorithm::Ring => "ring",
             Algorithm::Dissemination => "dissemination",
+            Algorithm::BidirectionalRing => "bidirectional_ring",
+            Algorithm::Nhr => "nhr",
+            Algorithm::Bruck => "bruck",
+            Algorithm::Pairwise => "pairwise",
+            Algorithm::Binomial => "binomial",
+            Algorithm::ScatterAllGather => "scatter_all_gather",
+            Algorithm::DoubleBinaryTree => "double_binary_tree",
+            Algorithm::Chain => "chain",
         }
     }
 
@@ -82,6 +124,8 @@ impl Algorithm {
         if ranks == 0 {
             return no("a communicator has at least one rank");
         }
+        let gathers = matches!(op, Op::AllGather | Op::ReduceScatter);
+        let whole = matches!(op, Op::Broadcast { .. } | Op::Reduce { .. });
         let (has, has_windowed) = match self {
             Algorithm::Direct => (!op.is_collective(), false),
             Algorithm::MeshOneShot => (
@@ -93,14 +137,16 @@ impl Algorithm {
                 op == Op::AllReduce,
             ),
             Algorithm::RecursiveDoubling => (op == Op::AllReduce, false),
-            Algorithm::HalvingDoubling | Algorithm::Ring => (
-                matches!(
-                    op,
-                    Op::AllReduce | Op::ReduceScatter | Op::AllGather | Op::Broadcast { .. }
-                ),
-                false,
-            ),
+            Algorithm::HalvingDoubling
+            | Algorithm::Ring
+            | Algorithm::BidirectionalRing
+            | Algorithm::Nhr => (gathers || op == Op::AllReduce, false),
             Algorithm::Dissemination => (op == Op::Barrier, false),
+            Algorithm::Bruck => (gathers || op == Op::AllToAll, false),
+            Algorithm::Pairwise => (op == Op::AllToAll, false),
+            Algorithm::Binomial => (op.root().is_some() || op == Op::AllReduce, false),
+            Algorithm::DoubleBinaryTree => (whole || op == Op::AllReduce, false),
+            Algorithm::ScatterAllGather | Algorithm::Chain => (whole, false),
         };
         match (has, windowed, has_windowed) {
             (false, ..) => no("this algorithm doesn't have this operation"),
@@ -115,7 +161,8 @@ impl Algorithm {
     /// every rank knows them all.
     #[must_use]
     pub fn allows_unequal(self, op: Op) -> bool {
-        op.has_block_per_rank() && (op != Op::AllToAll || self == Algorithm::MeshOneShot)
+        let pairs = matches!(self, Algorithm::MeshOneShot | Algorithm::Pairwise);
+        op.has_block_per_rank() && (op != Op::AllToAll || pairs)
     }
 
     /// Whether each element of the result is the left fold of the inputs in rank order, as
@@ -236,6 +283,14 @@ pub fn generate(algorithm: Algorithm, shape: &Shape) -> Result<Program, Unsuppor
         Algorithm::HalvingDoubling => halving_doubling::build(&mut b),
         Algorithm::Ring => ring::build(&mut b),
         Algorithm::Dissemination => dissemination::build(&mut b),
+        Algorithm::BidirectionalRing => bidirectional_ring::build(&mut b),
+        Algorithm::Nhr => nhr::build(&mut b),
+        Algorithm::Bruck => bruck::build(&mut b),
+        Algorithm::Pairwise => pairwise::build(&mut b),
+        Algorithm::Binomial => binomial::build(&mut b),
+        Algorithm::ScatterAllGather => scatter_all_gather::build(&mut b),
+        Algorithm::DoubleBinaryTree => double_binary_tree::build(&mut b),
+        Algorithm::Chain => chain::build(&mut b),
     }
     Ok(b.finish())
 }

@@ -9,7 +9,7 @@ use crate::ir::Value;
 use super::halving_groups::{Groups, Role};
 
 pub(super) fn build(b: &mut Builder) {
-    let groups = Groups::new(b.ranks(), false);
+    let groups = Groups::new(b.ranks());
     let all = b.all();
     match groups.role(b.rank()) {
         Role::Folded { proxy } => {

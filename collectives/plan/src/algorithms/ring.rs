@@ -4,22 +4,18 @@
 //! - all_reduce: both, `2 (p-1) a + 2 ((p-1)/p) S b + ((p-1)/p) S g`. The reduce_scatter of a piece
 //!   runs upwards while the all_gather of the piece before runs downwards: each fills the other's
 //!   waits, and both directions of the links carry data.
-//! - broadcast: a chain from the root, `(p-2+k) (a + S b / k)` in `k` pieces; the acknowledgements
-//!   come back down the chain, each rank one round behind the next.
 
 use crate::builder::{Builder, input, out, slot, wrap};
 use crate::ir::{Blocks, Op, Value};
 
 pub(super) fn build(b: &mut Builder) {
-    let (me, ranks) = (b.rank(), b.ranks());
     match b.op() {
         Op::ReduceScatter => steps(b, scatter_step),
         Op::AllGather => {
-            let own = Blocks::one(me);
+            let own = Blocks::one(b.rank());
             b.copy(out(own), input(own));
             steps(b, |b, step| gather_step(b, step, Direction::Up));
         }
-        Op::Broadcast { root } => chain(b, wrap(me, ranks - root, ranks)),
         _ => steps(b, |b, step| {
             scatter_step(b.skew(0), step);
             gather_step(b.skew(1), step, Direction::Down);
@@ -97,32 +93,5 @@ fn own_block(b: &Builder, block: Blocks) -> crate::ir::Place {
     match b.op() {
         Op::AllGather => input(block),
         _ => out(block),
-    }
-}
-
-/// The chain of a broadcast; `position` counts from the root.
-fn chain(b: &mut Builder, position: u32) {
-    let (me, ranks) = (b.rank(), b.ranks());
-    let all = b.all();
-    let (next, before) = (wrap(me, 1, ranks), wrap(me, ranks - 1, ranks));
-    let last = position + 1 == ranks;
-    if position == 0 {
-        b.put(next, Value::Copy(input(all)));
-        b.copy(out(all), input(all));
-    } else {
-        b.wait(before, all);
-        if !last {
-            b.put(next, Value::Copy(slot(before, all)));
-        }
-        b.copy(out(all), slot(before, all));
-        b.release(before);
-    }
-    let behind = ranks - 1 - position;
-    b.skew(u16::try_from(behind).unwrap_or(u16::MAX));
-    if !last {
-        b.hear(next);
-    }
-    if position > 0 {
-        b.signal(before);
     }
 }

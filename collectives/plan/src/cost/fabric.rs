@@ -6,8 +6,12 @@
 
 use std::sync::Arc;
 
+use crate::algorithms::neighbours;
+use crate::builder::wrap;
+
 use super::measured::Measurements;
-use super::rate::{Rate, Ratio};
+use super::pattern::{Pattern, Survey, crowding, scaled};
+use super::rate::Rate;
 
 /// A link from one rank to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,26 +73,6 @@ pub enum FabricError {
     },
 }
 
-/// One round of messages, in which all ranks take part at the same time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Pattern {
-    pub(super) alpha_ps: u128,
-    pub(super) rate: Rate,
-    /// Whether some link is served by a core.
-    pub(super) by_core: bool,
-    /// Messages that each rank sends.
-    pub(super) fan: u64,
-    /// The most messages that leave one node, over the bandwidth that leaves it.
-    pub(super) exit: Exit,
-}
-
-/// The narrowest way out of a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Exit {
-    pub(super) messages: u64,
-    pub(super) rate: Rate,
-}
-
 /// The fabric of one communicator, as every rank sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fabric {
@@ -102,7 +86,15 @@ pub struct Fabric {
     pub(super) ring_down: Pattern,
     /// Everybody to the rank `2^k` above, for each `k` with `2^k < ranks`.
     pub(super) shifts: Vec<Pattern>,
-    /// The exchange of the core at distance `2^k` of halving and doubling.
+    /// Everybody to the rank `2^k` below.
+    pub(super) shifts_down: Vec<Pattern>,
+    /// Everybody to the rank `k` above, for each `k`, equal ones together with their number.
+    pub(super) rounds: Vec<(Pattern, u64)>,
+    /// The exchanges of halving, the widest first.
+    pub(super) halvings: Vec<Pattern>,
+    /// Between the neighbours of two binary trees, both ways.
+    pub(super) trees: Pattern,
+    /// The exchange of the core at distance `2^k`.
     pub(super) exchanges: Vec<Pattern>,
     /// Between the ranks outside the core and those that speak for them.
     pub(super) fold: Pattern,
@@ -144,16 +136,18 @@ impl Fabric {
         };
         let all = 0..ranks;
         let shift = |by: u32| {
-            survey.pattern(
-                1,
-                all.clone().map(|r| {
-                    (
-                        r,
-                        ((u64::from(r) + u64::from(by)) % u64::from(ranks)) as u32,
-                    )
-                }),
-            )
+            let to = |r: u32| wrap(r, by, ranks);
+            survey.pattern(1, all.clone().map(|r| (r, to(r))))
         };
+        let mut rounds: Vec<(Pattern, u64)> = Vec::new();
+        for by in 1..ranks {
+            let pattern = shift(by);
+            match rounds.iter_mut().find(|(known, _)| *known == pattern) {
+                Some((_, count)) => *count += 1,
+                None => rounds.push((pattern, 1)),
+            }
+        }
+        let powers = || (0..u32::BITS - (ranks - 1).leading_zeros()).map(|k| 1u32 << k);
         let core = 1u32 << ranks.ilog2();
         let extra = ranks - core;
         let member = |number: u32| number + number.min(extra) + u32::from(number < extra);
@@ -168,9 +162,14 @@ impl Fabric {
             mesh: survey.pattern(u64::from(ranks) - 1, pairs),
             ring_up: shift(1),
             ring_down: shift(ranks - 1),
-            shifts: (0..u32::BITS - (ranks - 1).leading_zeros())
-                .map(|k| shift(1 << k))
+            shifts: powers().map(shift).collect(),
+            shifts_down: powers().map(|by| shift(ranks - by)).collect(),
+            rounds,
+            halvings: neighbours::halvings(ranks)
+                .into_iter()
+                .map(|(fan, pairs)| survey.pattern(fan, pairs.into_iter()))
                 .collect(),
+            trees: survey.pattern(1, neighbours::tree_edges(ranks).into_iter()),
             exchanges: (0..core.ilog2()).map(exchange).collect(),
             fold: survey.pattern(1, folded),
             speeds: Speeds {
@@ -236,8 +235,22 @@ impl Fabric {
         for rate in [speeds.reduce, speeds.copy, speeds.port] {
             hash.add(rate.get().unwrap_or(0));
         }
-        let patterns = [self.mesh, self.ring_up, self.ring_down, self.fold];
-        for pattern in (patterns.iter()).chain(&self.shifts).chain(&self.exchanges) {
+        let patterns = [
+            self.mesh,
+            self.ring_up,
+            self.ring_down,
+            self.fold,
+            self.trees,
+        ];
+        let lists = [
+            &self.shifts,
+            &self.shifts_down,
+            &self.exchanges,
+            &self.halvings,
+        ];
+        let rounds = self.rounds.iter().map(|(pattern, _)| pattern);
+        let all = (patterns.iter()).chain(lists.into_iter().flatten());
+        for pattern in all.chain(rounds) {
             hash.add(pattern.alpha_ps as u64);
             hash.add(pattern.rate.get().unwrap_or(0));
             hash.add(u64::from(pattern.by_core));
@@ -261,88 +274,6 @@ impl Fingerprint {
     fn add(&mut self, word: u64) {
         for byte in word.to_le_bytes() {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-}
-
-/// The most ranks for each core of a node; at least 1.
-fn crowding(node_of: &[u32], nodes: &[Node]) -> Ratio {
-    let mut ranks_on = vec![0u128; nodes.len()];
-    for &node in node_of {
-        ranks_on[node as usize] += 1;
-    }
-    let mut most = Ratio::new(1, 1);
-    for (node, &ranks) in nodes.iter().zip(&ranks_on) {
-        let cores = u128::from(node.cores);
-        if cores > 0 && ranks * most.den > most.num * cores {
-            most = Ratio::new(ranks, cores);
-        }
-    }
-    most
-}
-
-fn scaled(ps: u64, ratio: Ratio) -> u64 {
-    let scaled = (u128::from(ps) * ratio.num).div_ceil(ratio.den);
-    u64::try_from(scaled).unwrap_or(u64::MAX)
-}
-
-/// Walks the links of a pattern.
-struct Survey<'a, L> {
-    node_of: &'a [u32],
-    nodes: &'a [Node],
-    crowd: Ratio,
-    switch_ps: u64,
-    link: &'a L,
-}
-
-impl<L: Fn(u32, u32) -> Link> Survey<'_, L> {
-    fn pattern(&self, fan: u64, pairs: impl Iterator<Item = (u32, u32)>) -> Pattern {
-        let crowded = self.crowd.num > self.crowd.den;
-        let mut pattern = Pattern {
-            fan,
-            ..Pattern::default()
-        };
-        let mut leaving = vec![0u64; self.nodes.len()];
-        for (from, to) in pairs.filter(|(from, to)| from != to) {
-            let Link {
-                mut alpha_ps,
-                mut rate,
-                by_core,
-            } = (self.link)(from, to);
-            if by_core && crowded {
-                alpha_ps = scaled(alpha_ps, self.crowd).saturating_add(self.switch_ps);
-                rate = rate.shared(self.crowd);
-            }
-            pattern.alpha_ps = pattern.alpha_ps.max(u128::from(alpha_ps));
-            pattern.rate = pattern.rate.min(rate);
-            pattern.by_core |= by_core;
-            let (a, b) = (self.node_of[from as usize], self.node_of[to as usize]);
-            if a != b {
-                leaving[a as usize] += 1;
-            }
-        }
-        for (node, messages) in self.nodes.iter().zip(leaving) {
-            let exit = Exit {
-                messages,
-                rate: node.exit,
-            };
-            if exit.is_narrower(pattern.exit) {
-                pattern.exit = exit;
-            }
-        }
-        pattern
-    }
-}
-
-impl Exit {
-    fn is_narrower(self, other: Exit) -> bool {
-        match (self.rate.get(), other.rate.get()) {
-            (None, _) => false,
-            (Some(_), None) => self.messages > 0,
-            (Some(mine), Some(theirs)) => {
-                u128::from(self.messages) * u128::from(theirs)
-                    > u128::from(other.messages) * u128::from(mine)
-            }
         }
     }
 }

@@ -13,6 +13,7 @@
 mod bandwidth;
 mod fabric;
 mod measured;
+mod pattern;
 mod phases;
 mod rate;
 

@@ -8,22 +8,38 @@
 //! | all_reduce, mesh one-shot | `a + S b + (p-1) S g` |
 //! | all_reduce, mesh two-shot | `2a + 2 (S/p) b + ((p-1)/p) S g` |
 //! | all_reduce, ring | `2(p-1) a + 2((p-1)/p) S b + ((p-1)/p) S g` |
-//! | all_reduce, recursive doubling | `lg p (a + S b + S g)`, and the fold |
-//! | all_reduce, halving-doubling | `2 lg q a + 2((q-1)/q) S b + ...`, and `2a + 2 S b` for the fold |
+//! | all_reduce, two-way ring | `2 floor(p/2) a + ((p-1)/p) S b + ((p-1)/p) S g` |
+//! | all_reduce, recursive doubling | `lg p (a + S b + S g)`; else `lg q`, and `2a + 2 S b + S g` for the fold |
+//! | all_reduce, halving-doubling | `2 ceil(lg p) a + 2((p-1)/p) S b + ...`; a little more where halves are unequal |
+//! | all_reduce, NHR | `2 ceil(lg p) a + 2((p-1)/p) S b + ((p-1)/p) S g` |
+//! | all_reduce, binomial | `ceil(lg p) (2a + 2 S b + S g)` |
+//! | all_reduce, double binary tree in `k` pieces | `(2 lg p - 1 + k)(a + 2 S b/k)` on one port |
 //! | all_gather, reduce_scatter, gather, scatter, all_to_all, mesh | `a + (S/p) b` |
 //! | reduce, mesh | `a + S b + (p-1) S g` |
 //! | all_gather, reduce_scatter, ring | `(p-1) a + ((p-1)/p) S b` |
-//! | broadcast, binomial | `ceil(lg p) (a + S b)` |
-//! | broadcast, chain in `k` pieces | `(p-2+k)(a + S b/k)` |
+//! | all_gather, reduce_scatter, two-way ring | `floor(p/2) a + ((p-1)/(2p)) S b` |
+//! | all_gather, reduce_scatter, Bruck, NHR | `ceil(lg p) a + ((p-1)/p) S b` |
+//! | gather, scatter, binomial | `ceil(lg p) a + ((p-1)/p) S b` |
+//! | all_to_all, pairwise | `(p-1) (a + (S/p) b)` |
+//! | all_to_all, Bruck | `ceil(lg p) a + ` about `(lg p/2) S b` |
+//! | broadcast, reduce, binomial | `ceil(lg p) (a + S b)` |
+//! | broadcast, reduce, in shares | `(ceil(lg p) + p - 1) a + 2((p-1)/p) S b` |
+//! | broadcast, reduce, chain in `k` pieces | `(p-2+k)(a + S b/k)` |
 //! | barrier | `a` on a mesh, `ceil(lg p) a` by dissemination |
 //!
 //! To these come what the implementation does besides: acknowledgements of broadcasts and sends,
 //! the copy from a slot to the output, and the signals of windowed plans.
 
+mod logarithmic;
+mod mesh;
+mod rings;
+mod rooted;
+
 use crate::algorithms::Algorithm;
 use crate::ir::Op;
 
-use super::fabric::{Fabric, Pattern};
+use super::fabric::Fabric;
+use super::pattern::Pattern;
 use super::rate::Ratio;
 
 /// How the rounds of a phase overlap with those of other pieces.
@@ -73,6 +89,15 @@ impl Work {
     fn signals(&mut self, pattern: Pattern, rounds: u64) {
         self.rounds(pattern, rounds, Ratio::ZERO, Overlap::Latency);
     }
+
+    /// Signals that nobody has to wait for, since other messages take longer.
+    fn hidden_signals(&mut self, pattern: Pattern) {
+        let pattern = Pattern {
+            alpha_ps: 0,
+            ..pattern
+        };
+        self.signals(pattern, 1);
+    }
 }
 
 /// The work of an operation over a fabric of at least two ranks, for a message of `bytes` bytes.
@@ -84,194 +109,57 @@ pub(super) fn work(
     fabric: &Fabric,
 ) -> Work {
     let mut work = Work::default();
-    let s = Ratio::new(u128::from(bytes), 1);
-    let p = u64::from(fabric.ranks());
-    let share = s.over(u128::from(p));
-    let rest = share.times(u128::from(p) - 1);
-    match (algorithm, op) {
-        (Algorithm::MeshOneShot | Algorithm::MeshTwoShot, _) if windowed => {
-            windows(&mut work, op, s, share, fabric);
-        }
-        (Algorithm::MeshOneShot, Op::AllReduce) => {
-            work.rounds(fabric.mesh, 1, s, Overlap::Latency);
-            work.reduced.push(s.times(u128::from(p) - 1));
-        }
-        (Algorithm::MeshOneShot, Op::ReduceScatter) => {
-            work.rounds(fabric.mesh, 1, share, Overlap::Latency);
-            work.reduced.push(rest);
-        }
-        (Algorithm::MeshOneShot, Op::AllGather) => {
-            work.rounds(fabric.mesh, 1, share, Overlap::Latency);
-            work.copied.push(rest);
-        }
-        (Algorithm::MeshOneShot, Op::Broadcast { .. }) => {
-            work.rounds(fabric.mesh, 1, s, Overlap::Latency);
-            work.signals(single(fabric.mesh), 1);
-            work.copied.push(s);
-        }
-        (Algorithm::MeshOneShot, Op::Reduce { .. }) => {
-            work.rounds(fabric.mesh, 1, s, Overlap::Latency);
-            work.reduced.push(s.times(u128::from(p) - 1));
-        }
-        (Algorithm::MeshOneShot, Op::Gather { .. } | Op::AllToAll) => {
-            work.rounds(fabric.mesh, 1, share, Overlap::Latency);
-            work.copied.push(rest);
-        }
-        (Algorithm::MeshOneShot, Op::Scatter { .. }) => {
-            work.rounds(fabric.mesh, 1, share, Overlap::Latency);
-            work.signals(single(fabric.mesh), 1);
-            work.copied.push(share);
-        }
-        (Algorithm::MeshOneShot, _) => work.signals(fabric.mesh, 1),
-        (Algorithm::MeshTwoShot, Op::Broadcast { .. }) => {
-            let share = s.over(u128::from(p) - 1);
-            work.rounds(fabric.mesh, 1, share, Overlap::Latency);
-            let others = Pattern {
-                fan: p.saturating_sub(2),
-                ..fabric.mesh
-            };
-            work.rounds(others, 1, share, Overlap::Latency);
-            work.signals(single(fabric.mesh), 1);
-            work.copied.push(s);
-        }
-        (Algorithm::MeshTwoShot, _) => {
-            work.rounds(fabric.mesh, 2, share, Overlap::Latency);
-            work.reduced.push(rest);
-            work.copied.push(rest);
-        }
-        (Algorithm::RecursiveDoubling, _) => {
-            for &exchange in &fabric.exchanges {
-                work.rounds(exchange, 1, s, Overlap::None);
-                work.reduced.push(s);
-            }
-            if !u64::is_power_of_two(p) {
-                work.rounds(fabric.fold, 2, s, Overlap::Latency);
-                work.reduced.push(s);
-                work.copied.push(s);
-            }
-        }
-        (Algorithm::HalvingDoubling, Op::Broadcast { .. }) => {
-            for &shift in &fabric.shifts {
-                work.rounds(shift, 1, s, Overlap::Latency);
-            }
-            for &shift in &fabric.shifts {
-                work.signals(shift, 1);
-            }
-            work.copied.push(s);
-        }
-        (Algorithm::HalvingDoubling, _) => halving_doubling(&mut work, op, s, fabric),
-        (Algorithm::Ring, Op::AllReduce) => {
-            work.rounds(fabric.ring_up, p - 1, share, Overlap::None);
-            // Runs in the waits of the other direction.
-            work.rounds(fabric.ring_down, p - 1, share, Overlap::Latency);
-            work.reduced.push(rest);
-            work.copied.push(rest);
-        }
-        (Algorithm::Ring, Op::Broadcast { .. }) => {
-            work.rounds(fabric.ring_up, p - 1, s, Overlap::Stages);
-            work.signals(fabric.ring_down, p - 1);
-            work.copied.push(s);
-        }
-        (Algorithm::Ring, _) => {
-            work.rounds(fabric.ring_up, p - 1, share, Overlap::None);
-            match op {
-                Op::ReduceScatter => work.reduced.push(rest),
-                _ => work.copied.push(rest),
-            }
-        }
-        (Algorithm::Dissemination, _) => {
-            for &shift in &fabric.shifts {
-                work.signals(shift, 1);
-            }
-        }
-        (Algorithm::Direct, _) => {
-            work.rounds(single(fabric.mesh), 1, s, Overlap::Latency);
-            work.signals(single(fabric.mesh), 1);
-            work.copied.push(s);
-        }
+    let message = Message::new(bytes, fabric);
+    let (w, m) = (&mut work, &message);
+    match algorithm {
+        Algorithm::MeshOneShot | Algorithm::MeshTwoShot if windowed => mesh::windows(w, op, m),
+        Algorithm::Direct => mesh::direct(w, m),
+        Algorithm::MeshOneShot => mesh::one_shot(w, op, m),
+        Algorithm::MeshTwoShot => mesh::two_shot(w, op, m),
+        Algorithm::RecursiveDoubling => logarithmic::recursive_doubling(w, m),
+        Algorithm::HalvingDoubling => logarithmic::halving_doubling(w, op, m),
+        Algorithm::Nhr => logarithmic::nhr(w, op, m),
+        Algorithm::Bruck => logarithmic::bruck(w, op, m),
+        Algorithm::Dissemination => logarithmic::dissemination(w, m),
+        Algorithm::Ring => rings::ring(w, op, m),
+        Algorithm::BidirectionalRing => rings::bidirectional(w, op, m),
+        Algorithm::Pairwise => rings::pairwise(w, m),
+        Algorithm::Chain => rings::chain(w, op, m),
+        Algorithm::Binomial => rooted::binomial(w, op, m),
+        Algorithm::ScatterAllGather => rooted::scatter_all_gather(w, op, m),
+        Algorithm::DoubleBinaryTree => rooted::double_binary_tree(w, op, m),
     }
     work
 }
 
-/// A pattern in which a rank sends one message only.
-fn single(pattern: Pattern) -> Pattern {
-    Pattern { fan: 1, ..pattern }
+/// A message on a fabric.
+struct Message<'a> {
+    fabric: &'a Fabric,
+    /// Ranks.
+    p: u32,
+    /// Bytes.
+    s: Ratio,
+    /// Bytes of one rank's share.
+    share: Ratio,
+    /// Bytes of all other ranks' shares.
+    rest: Ratio,
 }
 
-/// The plans over windows: "enter" and "done", and one pass over the data.
-fn windows(work: &mut Work, op: Op, s: Ratio, share: Ratio, fabric: &Fabric) {
-    let mesh = fabric.mesh;
-    let p = u128::from(fabric.ranks());
-    let rest = share.times(p - 1);
-    work.signals(mesh, 1);
-    let mut round = |pattern: Pattern, bytes: Ratio, reduced: Ratio, latency: bool| {
-        let pattern = Pattern {
-            alpha_ps: if latency { pattern.alpha_ps } else { 0 },
-            ..pattern
-        };
-        work.phases.push(Phase {
-            pattern,
-            rounds: 1,
-            bytes,
-            overlap: Overlap::Latency,
-            reduced,
-        });
-    };
-    // A core that reduces straight from a window moves those bytes by reducing them.
-    let read = |bytes: Ratio| if mesh.by_core { Ratio::ZERO } else { bytes };
-    match op {
-        Op::AllReduce => {
-            round(mesh, read(share), rest, false);
-            round(mesh, share, Ratio::ZERO, true);
+impl<'a> Message<'a> {
+    fn new(bytes: u64, fabric: &'a Fabric) -> Self {
+        let (p, s) = (fabric.ranks(), Ratio::new(u128::from(bytes), 1));
+        let share = s.over(u128::from(p));
+        Self {
+            fabric,
+            p,
+            s,
+            share,
+            rest: share.times(u128::from(p) - 1),
         }
-        Op::ReduceScatter => round(mesh, read(share), rest, true),
-        Op::Broadcast { .. } => {
-            // The receivers pull: each core moves its own copy, links leave the root's port.
-            let fan = if mesh.by_core { 1 } else { mesh.fan };
-            round(Pattern { fan, ..mesh }, s, Ratio::ZERO, true);
-        }
-        _ => round(mesh, share, Ratio::ZERO, true),
     }
-}
 
-fn halving_doubling(work: &mut Work, op: Op, s: Ratio, fabric: &Fabric) {
-    let p = u128::from(fabric.ranks());
-    let core = 1u128 << fabric.exchanges.len();
-    let extra = p - core;
-    let per_rank = op.has_block_per_rank();
-    // The share of the first `distance` ranks of the core, who have the most blocks.
-    let half = |distance: u128| match per_rank {
-        true => s.over(p).times(distance + distance.min(extra)),
-        false => s.over(core).times(distance),
-    };
-    let (halves, doubles) = (op != Op::AllGather, op != Op::ReduceScatter);
-    for (level, &exchange) in fabric.exchanges.iter().enumerate() {
-        let bytes = half(1 << level);
-        if halves {
-            work.rounds(exchange, 1, bytes, Overlap::None);
-            work.reduced.push(bytes);
-        }
-        if doubles {
-            let overlap = if halves {
-                Overlap::Latency
-            } else {
-                Overlap::None
-            };
-            work.rounds(exchange, 1, bytes, overlap);
-            work.copied.push(bytes);
-        }
-    }
-    if extra > 0 {
-        let own = if per_rank { s.over(p) } else { s };
-        let (gives, gets) = match op {
-            Op::AllGather => (own, s),
-            Op::ReduceScatter => (s, own),
-            _ => (s, s),
-        };
-        work.rounds(fabric.fold, 1, gives, Overlap::Latency);
-        work.rounds(fabric.fold, 1, gets, Overlap::Latency);
-        if halves {
-            work.reduced.push(s);
-        }
+    /// Bytes of some ranks' shares.
+    fn shares(&self, count: u32) -> Ratio {
+        self.share.times(u128::from(count))
     }
 }

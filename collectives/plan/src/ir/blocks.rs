@@ -16,9 +16,13 @@ pub struct Blocks {
     pub count: u32,
     /// Blocks in a run; `count` if there is one run only.
     run: u32,
-    /// From the start of one run to that of the next; `count` if there is one run only.
+    /// From the start of one run to that of the next; `count` if there is one run only;
+    /// [`BACKWARDS`] if each block is the one before the last.
     stride: u32,
 }
+
+/// The stride of a set that goes down.
+const BACKWARDS: u32 = u32::MAX;
 
 impl Blocks {
     /// No block.
@@ -46,7 +50,7 @@ impl Blocks {
     #[must_use]
     pub const fn strided(first: u32, count: u32, run: u32, stride: u32) -> Self {
         let run = if run == 0 { 1 } else { run };
-        if count <= run || stride <= run {
+        if count <= run || stride <= run || stride == BACKWARDS {
             return Self::new(first, count);
         }
         Self {
@@ -57,13 +61,27 @@ impl Blocks {
         }
     }
 
+    /// `count` neighbours from `first` on downwards.
+    #[must_use]
+    pub const fn backwards(first: u32, count: u32) -> Self {
+        if count <= 1 {
+            return Self::new(first, count);
+        }
+        Self {
+            first,
+            count,
+            run: 1,
+            stride: BACKWARDS,
+        }
+    }
+
     /// Whether there is no block in the set.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.count == 0
     }
 
-    /// Whether the set is one run, though it may go over the end of its section.
+    /// Whether the set is one run upwards, though it may go over the end of its section.
     #[must_use]
     pub const fn is_run(self) -> bool {
         self.run == self.count
@@ -86,6 +104,8 @@ impl Blocks {
     pub const fn at(self, position: u32, section: u32) -> u32 {
         let offset = if self.is_run() {
             position
+        } else if self.stride == BACKWARDS {
+            section - position
         } else {
             position / self.run * self.stride + position % self.run
         };
@@ -107,6 +127,8 @@ impl Blocks {
         let offset = (block + section - self.first) % section;
         let position = if self.is_run() {
             offset
+        } else if self.stride == BACKWARDS {
+            (section - offset) % section
         } else {
             if offset % self.stride >= self.run {
                 return None;
@@ -134,6 +156,8 @@ impl Blocks {
     pub const fn prefix(self, count: u32) -> Self {
         if self.is_run() {
             Self::new(self.first, count)
+        } else if self.stride == BACKWARDS {
+            Self::backwards(self.first, count)
         } else {
             Self::strided(self.first, count, self.run, self.stride)
         }
@@ -151,12 +175,12 @@ impl Blocks {
         }
     }
 
-    /// From the first block to behind the last one, before names wrap.
+    /// How many neighbours it takes to hold all blocks of the set.
     #[must_use]
     pub const fn reach(self) -> u64 {
         match self.count {
             0 => 0,
-            _ if self.is_run() => self.count as u64,
+            _ if self.is_run() || self.stride == BACKWARDS => self.count as u64,
             count => {
                 let last = count - 1;
                 (last / self.run) as u64 * self.stride as u64 + (last % self.run) as u64 + 1
@@ -169,26 +193,27 @@ impl Blocks {
     pub fn within(self, section: u32) -> Self {
         let (section, reach) = (section.max(1), self.reach() as u32);
         let inside = self.first % section;
-        if u64::from(inside) + self.reach() <= u64::from(section) {
+        if self.stride == BACKWARDS && !self.is_run() && inside + 1 >= self.count {
+            return Self::new(self.first + 1 - self.count, self.count);
+        }
+        if self.stride != BACKWARDS && u64::from(inside) + self.reach() <= u64::from(section) {
             Self::new(self.first, reach)
         } else {
             Self::new(self.first - inside, section)
         }
     }
 
-    /// The smallest run that holds both sets, neither of which goes over the end of a section.
+    /// The smallest run that holds two runs, neither of which goes over the end of a section.
     #[must_use]
     pub fn hull(self, other: Blocks) -> Blocks {
-        let end = |blocks: Blocks| u64::from(blocks.first) + blocks.reach();
-        let plain = |blocks: Blocks| Blocks::new(blocks.first, blocks.reach() as u32);
         if self.is_empty() {
-            return plain(other);
+            return other;
         }
         if other.is_empty() {
-            return plain(self);
+            return self;
         }
         let first = self.first.min(other.first);
-        Blocks::new(first, (end(self).max(end(other)) - u64::from(first)) as u32)
+        Blocks::new(first, self.end().max(other.end()) - first)
     }
 }
 
@@ -214,6 +239,7 @@ impl fmt::Display for Blocks {
             0 => f.write_str("[]"),
             1 => write!(f, "[{}]", self.first),
             _ if self.is_run() => write!(f, "[{}..{}]", self.first, self.end()),
+            count if self.stride == BACKWARDS => write!(f, "[{} down, {count}]", self.first),
             count if self.run == 1 => write!(f, "[{} by {}, {count}]", self.first, self.stride),
             count => write!(
                 f,
@@ -223,5 +249,65 @@ impl fmt::Display for Blocks {
                 self.stride
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(blocks: Blocks, section: u32) -> Vec<u32> {
+        blocks.iter(section).collect()
+    }
+
+    #[test]
+    fn sets_wrap_within_their_section() {
+        assert_eq!(all(Blocks::new(8, 4), 10), [8, 9, 0, 1]);
+        assert_eq!(all(Blocks::new(18, 4), 10), [18, 19, 10, 11]);
+        assert_eq!(all(Blocks::strided(1, 5, 2, 4), 10), [1, 2, 5, 6, 9]);
+        assert_eq!(all(Blocks::strided(11, 4, 1, 3), 10), [11, 14, 17, 10]);
+        assert_eq!(all(Blocks::backwards(12, 4), 10), [12, 11, 10, 19]);
+    }
+
+    #[test]
+    fn a_set_of_one_run_has_one_form() {
+        let run = Blocks::new(3, 4);
+        assert_eq!(Blocks::strided(3, 4, 4, 9), run);
+        assert_eq!(Blocks::strided(3, 4, 2, 2), run);
+        assert_eq!(Blocks::strided(3, 1, 1, 7), Blocks::one(3));
+        assert_eq!(Blocks::backwards(3, 1), Blocks::one(3));
+        assert_eq!(Blocks::strided(3, 4, 2, 5).prefix(2), Blocks::new(3, 2));
+    }
+
+    #[test]
+    fn positions_are_found_again() {
+        let sets = [
+            Blocks::new(7, 6),
+            Blocks::strided(6, 5, 2, 4),
+            Blocks::strided(19, 3, 1, 4),
+            Blocks::backwards(12, 7),
+        ];
+        for set in sets {
+            let blocks = all(set, 10);
+            for block in 0..30 {
+                let position = blocks.iter().position(|&b| b == block);
+                assert_eq!(set.position(block, 10), position.map(|p| p as u32), "{set}");
+            }
+            assert_eq!(set.find(set.prefix(2), 10), Some(0));
+        }
+        let strided = Blocks::strided(0, 6, 1, 2);
+        assert_eq!(strided.find(Blocks::strided(4, 3, 1, 2), 12), Some(2));
+        assert_eq!(strided.find(Blocks::new(4, 2), 12), None);
+        assert_eq!(Blocks::new(8, 6).find(Blocks::new(1, 2), 10), Some(3));
+        assert_eq!(Blocks::new(8, 6).find(Blocks::new(1, 4), 10), None);
+    }
+
+    #[test]
+    fn runs_around_sets() {
+        assert_eq!(Blocks::new(8, 2).within(10), Blocks::new(8, 2));
+        assert_eq!(Blocks::new(8, 3).within(10), Blocks::new(0, 10));
+        assert_eq!(Blocks::strided(11, 3, 1, 3).within(10), Blocks::new(11, 7));
+        assert_eq!(Blocks::backwards(4, 3).within(10), Blocks::new(2, 3));
+        assert_eq!(Blocks::backwards(1, 3).within(10), Blocks::new(0, 10));
     }
 }

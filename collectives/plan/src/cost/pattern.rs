@@ -1,0 +1,131 @@
+//! Rounds of messages, and what the slowest link of a round is.
+
+use super::fabric::{Link, Node};
+use super::rate::{Rate, Ratio};
+
+/// One round of messages, in which all ranks take part at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Pattern {
+    pub(super) alpha_ps: u128,
+    pub(super) rate: Rate,
+    /// Whether some link is served by a core.
+    pub(super) by_core: bool,
+    /// Messages that each rank sends.
+    pub(super) fan: u64,
+    /// The most messages that leave one node, over the bandwidth that leaves it.
+    pub(super) exit: Exit,
+}
+
+/// The narrowest way out of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Exit {
+    pub(super) messages: u64,
+    pub(super) rate: Rate,
+}
+
+impl Pattern {
+    /// Two rounds at the same time.
+    pub(super) fn beside(self, other: Pattern) -> Pattern {
+        let (mine, theirs) = (self.exit, other.exit);
+        let mut exit = if theirs.is_narrower(mine) {
+            theirs
+        } else {
+            mine
+        };
+        exit.messages = mine.messages + theirs.messages;
+        Pattern {
+            alpha_ps: self.alpha_ps.max(other.alpha_ps),
+            rate: self.rate.min(other.rate),
+            by_core: self.by_core || other.by_core,
+            fan: self.fan + other.fan,
+            exit,
+        }
+    }
+
+    /// The same round, with so many messages of each rank.
+    pub(super) fn with_fan(self, fan: u64) -> Pattern {
+        Pattern { fan, ..self }
+    }
+}
+
+/// The most ranks for each core of a node; at least 1.
+pub(super) fn crowding(node_of: &[u32], nodes: &[Node]) -> Ratio {
+    let mut ranks_on = vec![0u128; nodes.len()];
+    for &node in node_of {
+        ranks_on[node as usize] += 1;
+    }
+    let mut most = Ratio::new(1, 1);
+    for (node, &ranks) in nodes.iter().zip(&ranks_on) {
+        let cores = u128::from(node.cores);
+        if cores > 0 && ranks * most.den > most.num * cores {
+            most = Ratio::new(ranks, cores);
+        }
+    }
+    most
+}
+
+pub(super) fn scaled(ps: u64, ratio: Ratio) -> u64 {
+    let scaled = (u128::from(ps) * ratio.num).div_ceil(ratio.den);
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+/// Walks the links of a pattern.
+pub(super) struct Survey<'a, L> {
+    pub(super) node_of: &'a [u32],
+    pub(super) nodes: &'a [Node],
+    pub(super) crowd: Ratio,
+    pub(super) switch_ps: u64,
+    pub(super) link: &'a L,
+}
+
+impl<L: Fn(u32, u32) -> Link> Survey<'_, L> {
+    pub(super) fn pattern(&self, fan: u64, pairs: impl Iterator<Item = (u32, u32)>) -> Pattern {
+        let crowded = self.crowd.num > self.crowd.den;
+        let mut pattern = Pattern {
+            fan,
+            ..Pattern::default()
+        };
+        let mut leaving = vec![0u64; self.nodes.len()];
+        for (from, to) in pairs.filter(|(from, to)| from != to) {
+            let Link {
+                mut alpha_ps,
+                mut rate,
+                by_core,
+            } = (self.link)(from, to);
+            if by_core && crowded {
+                alpha_ps = scaled(alpha_ps, self.crowd).saturating_add(self.switch_ps);
+                rate = rate.shared(self.crowd);
+            }
+            pattern.alpha_ps = pattern.alpha_ps.max(u128::from(alpha_ps));
+            pattern.rate = pattern.rate.min(rate);
+            pattern.by_core |= by_core;
+            let (a, b) = (self.node_of[from as usize], self.node_of[to as usize]);
+            if a != b {
+                leaving[a as usize] += 1;
+            }
+        }
+        for (node, messages) in self.nodes.iter().zip(leaving) {
+            let exit = Exit {
+                messages,
+                rate: node.exit,
+            };
+            if exit.is_narrower(pattern.exit) {
+                pattern.exit = exit;
+            }
+        }
+        pattern
+    }
+}
+
+impl Exit {
+    fn is_narrower(self, other: Exit) -> bool {
+        match (self.rate.get(), other.rate.get()) {
+            (None, _) => false,
+            (Some(_), None) => self.messages > 0,
+            (Some(mine), Some(theirs)) => {
+                u128::from(self.messages) * u128::from(theirs)
+                    > u128::from(other.messages) * u128::from(mine)
+            }
+        }
+    }
+}

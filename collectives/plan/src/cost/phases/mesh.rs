@@ -1,0 +1,95 @@
+//! Everybody to everybody.
+
+use crate::ir::Op;
+
+use super::super::pattern::Pattern;
+use super::super::rate::Ratio;
+use super::{Message, Overlap, Phase, Work};
+
+pub(super) fn direct(work: &mut Work, m: &Message<'_>) {
+    let pair = m.fabric.mesh.with_fan(1);
+    work.rounds(pair, 1, m.s, Overlap::Latency);
+    work.signals(pair, 1);
+    work.copied.push(m.s);
+}
+
+pub(super) fn one_shot(work: &mut Work, op: Op, m: &Message<'_>) {
+    let mesh = m.fabric.mesh;
+    let sums = m.s.times(u128::from(m.p) - 1);
+    let mut round = |bytes| work.rounds(mesh, 1, bytes, Overlap::Latency);
+    match op {
+        Op::AllReduce | Op::Reduce { .. } => {
+            round(m.s);
+            work.reduced.push(sums);
+        }
+        Op::ReduceScatter => {
+            round(m.share);
+            work.reduced.push(m.rest);
+        }
+        Op::AllGather | Op::Gather { .. } | Op::AllToAll => {
+            round(m.share);
+            work.copied.push(m.rest);
+        }
+        Op::Broadcast { .. } => {
+            round(m.s);
+            work.signals(mesh.with_fan(1), 1);
+            work.copied.push(m.s);
+        }
+        Op::Scatter { .. } => {
+            round(m.share);
+            work.signals(mesh.with_fan(1), 1);
+            work.copied.push(m.share);
+        }
+        _ => work.signals(mesh, 1),
+    }
+}
+
+pub(super) fn two_shot(work: &mut Work, op: Op, m: &Message<'_>) {
+    let mesh = m.fabric.mesh;
+    if let Op::Broadcast { .. } = op {
+        let share = m.s.over(u128::from(m.p) - 1);
+        let others = mesh.with_fan(u64::from(m.p).saturating_sub(2));
+        work.rounds(mesh, 1, share, Overlap::Latency);
+        work.rounds(others, 1, share, Overlap::Latency);
+        work.signals(mesh.with_fan(1), 1);
+        work.copied.push(m.s);
+    } else {
+        work.rounds(mesh, 2, m.share, Overlap::Latency);
+        work.reduced.push(m.rest);
+        work.copied.push(m.rest);
+    }
+}
+
+/// The plans over windows: "enter" and "done", and one pass over the data.
+pub(super) fn windows(work: &mut Work, op: Op, m: &Message<'_>) {
+    let mesh = m.fabric.mesh;
+    work.signals(mesh, 1);
+    let mut round = |pattern: Pattern, bytes: Ratio, reduced: Ratio, latency: bool| {
+        let pattern = Pattern {
+            alpha_ps: if latency { pattern.alpha_ps } else { 0 },
+            ..pattern
+        };
+        work.phases.push(Phase {
+            pattern,
+            rounds: 1,
+            bytes,
+            overlap: Overlap::Latency,
+            reduced,
+        });
+    };
+    // A core that reduces straight from a window moves those bytes by reducing them.
+    let read = |bytes: Ratio| if mesh.by_core { Ratio::ZERO } else { bytes };
+    match op {
+        Op::AllReduce => {
+            round(mesh, read(m.share), m.rest, false);
+            round(mesh, m.share, Ratio::ZERO, true);
+        }
+        Op::ReduceScatter => round(mesh, read(m.share), m.rest, true),
+        Op::Broadcast { .. } => {
+            // The receivers pull: each core moves its own copy, links leave the root's port.
+            let fan = if mesh.by_core { 1 } else { mesh.fan };
+            round(mesh.with_fan(fan), m.s, Ratio::ZERO, true);
+        }
+        _ => round(mesh, m.share, Ratio::ZERO, true),
+    }
+}

@@ -1,0 +1,106 @@
+//! Trees, and what else has a root.
+
+use crate::ir::Op;
+
+use super::{Message, Overlap, Work};
+
+pub(super) fn binomial(work: &mut Work, op: Op, m: &Message<'_>) {
+    match op {
+        Op::Gather { .. } => {
+            subtrees(work, m, false);
+            work.copied.push(m.rest);
+        }
+        Op::Scatter { .. } => {
+            subtrees(work, m, true);
+            work.copied.push(m.share);
+            acknowledged(work, m);
+        }
+        Op::Reduce { .. } => {
+            up(work, m);
+            for &shift in &m.fabric.shifts {
+                work.hidden_signals(shift);
+            }
+        }
+        Op::Broadcast { .. } => {
+            down(work, m);
+            acknowledged(work, m);
+        }
+        _ => {
+            up(work, m);
+            down(work, m);
+        }
+    }
+}
+
+pub(super) fn scatter_all_gather(work: &mut Work, op: Op, m: &Message<'_>) {
+    let rounds = u64::from(m.p) - 1;
+    let is_reduce = matches!(op, Op::Reduce { .. });
+    work.rounds(m.fabric.ring_up, rounds, m.share, Overlap::None);
+    subtrees(work, m, !is_reduce);
+    work.copied.push(m.rest);
+    if is_reduce {
+        work.reduced.push(m.rest);
+    } else {
+        acknowledged(work, m);
+    }
+}
+
+/// Each rank is inside one tree: it takes half of the message from above and hands it to two, and
+/// the other way round for sums. In the other tree it is a leaf.
+pub(super) fn double_binary_tree(work: &mut Work, op: Op, m: &Message<'_>) {
+    let half = m.s.over(2);
+    let height = |ranks: u32| u64::from(ranks.ilog2());
+    let trees = m.fabric.trees;
+    match op {
+        Op::AllReduce => {
+            work.rounds(trees.with_fan(4), 2 * height(m.p), half, Overlap::Stages);
+            work.reduced.push(m.s);
+            work.copied.push(m.s);
+        }
+        Op::Reduce { .. } => {
+            let stages = height(m.p - 1) + 1;
+            work.rounds(trees.with_fan(2), stages, half, Overlap::Stages);
+            work.hidden_signals(trees.with_fan(1));
+            work.reduced.push(m.s);
+        }
+        _ => {
+            let stages = height(m.p - 1) + 1;
+            work.rounds(trees.with_fan(2), stages, half, Overlap::Stages);
+            work.signals(trees.with_fan(1), stages);
+            work.copied.push(m.s);
+        }
+    }
+}
+
+fn down(work: &mut Work, m: &Message<'_>) {
+    for &shift in &m.fabric.shifts {
+        work.rounds(shift, 1, m.s, Overlap::Latency);
+    }
+    work.copied.push(m.s);
+}
+
+fn up(work: &mut Work, m: &Message<'_>) {
+    for &shift in &m.fabric.shifts_down {
+        work.rounds(shift, 1, m.s, Overlap::Latency);
+        work.reduced.push(m.s);
+    }
+}
+
+/// The root's part of a binomial scatter, or gather: ever larger subtrees.
+fn subtrees(work: &mut Work, m: &Message<'_>, down: bool) {
+    let shifts = match down {
+        true => &m.fabric.shifts,
+        false => &m.fabric.shifts_down,
+    };
+    for (k, &shift) in shifts.iter().enumerate() {
+        let first = 1 << k;
+        let bytes = m.shares(first.min(m.p - first));
+        work.rounds(shift, 1, bytes, Overlap::Latency);
+    }
+}
+
+fn acknowledged(work: &mut Work, m: &Message<'_>) {
+    for &shift in &m.fabric.shifts_down {
+        work.signals(shift, 1);
+    }
+}
