@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use unisono_plugin_roce::sys::abi::{
-    WC_WITH_IMM, Wc, access, qp_state, wc_opcode, wc_status, wr,
-};
+use unisono_plugin_roce::sys::abi::{WC_WITH_IMM, Wc, access, qp_state, wc_opcode, wc_status, wr};
 
 use crate::broken;
 use crate::device::Folder;
@@ -240,7 +238,9 @@ pub fn request(pair: &mut Pair, number: u32, state: &mut State, weather: &mut We
             requester.bytes = sent + length;
         }
         let wait = Duration::from_nanos(4096 << pair.timeout);
-        requester.deadline.get_or_insert_with(|| Instant::now() + wait);
+        requester
+            .deadline
+            .get_or_insert_with(|| Instant::now() + wait);
     }
 }
 
@@ -364,7 +364,11 @@ fn complete_send(pair: &mut Pair, number: u32, work: &Work, status: i32, state: 
         } else {
             wc_opcode::RDMA_WRITE
         },
-        vendor_err: if status == wc_status::SUCCESS { 0 } else { 0x81 },
+        vendor_err: if status == wc_status::SUCCESS {
+            0
+        } else {
+            0x81
+        },
         ..Wc::default()
     };
     let frees = 1 + std::mem::take(&mut pair.unsignalled);
@@ -395,7 +399,10 @@ fn respond(
     state: &mut State,
     weather: &mut Weather,
 ) {
-    let ahead = head.number.wrapping_sub(pair.responder.expected).cast_signed();
+    let ahead = head
+        .number
+        .wrapping_sub(pair.responder.expected)
+        .cast_signed();
     let reply = |kind, about| Head::new(kind, number, about);
     if ahead < 0 {
         let seen = pair.responder.expected.wrapping_sub(1);
@@ -463,7 +470,15 @@ fn deliver(pair: &mut Pair, number: u32, head: Head, payload: &[u8], state: &mut
         return Kind::Invalid;
     }
     let bytes = payload.len() as u64;
-    if bytes > 0 && !state.may(receive.key, pair.domain, address, bytes, access::LOCAL_WRITE) {
+    if bytes > 0
+        && !state.may(
+            receive.key,
+            pair.domain,
+            address,
+            bytes,
+            access::LOCAL_WRITE,
+        )
+    {
         return Kind::Invalid;
     }
     // SAFETY: the memory is registered for the device to write, and posted for this.

@@ -116,8 +116,12 @@ fn copy_text(to: &mut [c_char], text: &str) {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ibv_open_device(device: *mut Device) -> *mut Context {
     // SAFETY: a device of the list's; a plain C struct is valid when zero.
-    let (folder, mut raw): (Folder, Context) =
-        unsafe { ((*device.cast::<OwnDevice>()).folder.clone(), std::mem::zeroed()) };
+    let (folder, mut raw): (Folder, Context) = unsafe {
+        (
+            (*device.cast::<OwnDevice>()).folder.clone(),
+            std::mem::zeroed(),
+        )
+    };
     let news = Bell::new();
     raw.async_fd = news.fd();
     raw.cmd_fd = -1;

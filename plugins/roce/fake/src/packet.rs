@@ -67,7 +67,10 @@ impl Head {
 
     fn encode(&self, out: &mut Vec<u8>) {
         out.clear();
-        let kind = KINDS.iter().position(|kind| *kind == self.kind).unwrap_or(0);
+        let kind = KINDS
+            .iter()
+            .position(|kind| *kind == self.kind)
+            .unwrap_or(0);
         out.extend([
             kind as u8,
             u8::from(self.last),
@@ -85,7 +88,8 @@ impl Head {
 
     fn decode(bytes: &[u8]) -> Option<Self> {
         let head: &[u8; HEAD] = bytes.first_chunk()?;
-        let u32_at = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let u32_at =
+            |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         Some(Self {
             kind: *KINDS.get(usize::from(head[0]))?,
             last: head[1] != 0,

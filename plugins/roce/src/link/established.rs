@@ -115,7 +115,7 @@ impl Established {
 
     /// The next turn looks at every lane.
     pub(crate) fn wake(&mut self) {
-        self.polls = self.polls.next_multiple_of(GLANCE).wrapping_sub(1);
+        self.polls = (self.polls / GLANCE * GLANCE).wrapping_add(GLANCE - 1);
     }
 
     /// Receives, and sends about `budget` bytes.

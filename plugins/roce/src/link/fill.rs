@@ -60,6 +60,8 @@ impl Filling<'_> {
     /// Fills a lane with about `budget` bytes; how many it took, and whether more would go.
     pub(crate) fn fill(&mut self, lane: &mut Lane, budget: u64) -> (u64, bool) {
         let mut bytes = 0;
+        // What is complete had nothing for this lane, or nothing more.
+        lane.cursor.skip_to(self.outbox.completed());
         while bytes < budget {
             let command = lane.cursor.command;
             let Some(active) = self.outbox.get(command) else {

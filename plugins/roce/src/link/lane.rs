@@ -57,6 +57,15 @@ pub(crate) struct Cursor {
     pub(crate) bytes: u64,
 }
 
+impl Cursor {
+    /// Leaves out the commands before this one.
+    pub(crate) fn skip_to(&mut self, command: u64) {
+        if self.command < command {
+            *self = Self { command, bytes: 0 };
+        }
+    }
+}
+
 /// A stopped queue pair.
 #[derive(Debug)]
 pub(crate) struct Old {

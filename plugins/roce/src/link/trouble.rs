@@ -66,11 +66,13 @@ pub(crate) fn given_up(cause: &Error, after: std::time::Duration, outstanding: u
 }
 
 /// The peer's link failed or was aborted.
-pub(crate) fn gave_up(peer: u32) -> Error {
-    Error::new(
-        Status::Aborted,
-        format!("rank {peer} aborted its end of the link"),
-    )
+pub(crate) fn gave_up(peer: u32, was_up: bool) -> Error {
+    if was_up {
+        let what = format!("rank {peer} aborted its end of the link");
+        return Error::new(Status::Aborted, what);
+    }
+    let what = format!("rank {peer} gave up before the link was up; its own error says why");
+    Error::new(Status::Peer, what)
 }
 
 /// The peer said goodbye.

@@ -90,7 +90,7 @@ impl Upkeep {
             Control::Answer(answer) => answer.lane,
             Control::Ready(count) | Control::Settled(count) => count.lane,
             Control::Down { lane, .. } => *lane,
-            Control::GaveUp => return Err(trouble::gave_up(session.peer())),
+            Control::GaveUp => return Err(trouble::gave_up(session.peer(), self.was_up)),
             Control::Hello(_) => return Ok(()),
         };
         let Some(lane) = established.lanes.get_mut(usize::from(number)) else {
