@@ -42,8 +42,16 @@ fn main() {
                         .map(|end| end.map_or(f64::INFINITY, |end| to_f64(end) / 1e9));
                     let took = start.elapsed().as_secs_f64();
                     println!(
-                        "  {op:?}: {:.4} to {:.4} GB/s, latency {} ns, {took:.3} s: {}",
-                        ends[0], ends[1], found.latency_ns, found.certificate
+                        "  {op:?} {}: {:.4} to {:.4} GB/s, latency {} ns, {took:.3} s: {}",
+                        if found.limit.is_exact() {
+                            "exact"
+                        } else {
+                            "between"
+                        },
+                        ends[0],
+                        ends[1],
+                        found.latency_ns,
+                        found.certificate
                     );
                 }
                 Err(error) => println!("  {op:?}: {error}"),

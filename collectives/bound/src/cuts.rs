@@ -18,49 +18,79 @@ use crate::{Certificate, Limit};
 /// all_gather: `ranks × min over cuts of (what leaves a side / ranks on that side)`, where the side
 /// does not hold all ranks. Each rank is a source of one share, and all shares must reach each.
 pub(crate) fn all_gather(problem: &Problem) -> (Limit, Certificate) {
-    let ranks = u128::from(problem.ranks);
+    let cut = narrowest(problem, &vec![1; problem.ranks as usize]);
+    let rate = cut.rate * ratio(u128::from(problem.ranks), 1);
+    (Limit::Exact(problem.bytes(rate)), cut.certificate(problem))
+}
+
+/// The highest rate at which all ranks' shares reach every rank, in units by unit of share. With all
+/// shares on one rank this is what it can broadcast. `None` if there are no shares, or some would not
+/// arrive at all.
+pub(crate) fn rate(problem: &Problem, shares: &[u128]) -> Option<Rational> {
+    let cut = narrowest(problem, shares);
+    (shares.iter().any(|share| *share > 0) && cut.entering > 0).then_some(cut.rate)
+}
+
+/// The cut with the least of what enters by the shares outside.
+fn narrowest(problem: &Problem, shares: &[u128]) -> Cut {
+    let total: u128 = shares.iter().sum();
     let order = problem.by_distance(0);
-    let mut best = narrowest_vertex(problem);
-    best.rate /= ratio(ranks - 1, 1);
+    let arriving = problem.arriving();
+    let alone = (0..problem.ranks)
+        .filter(|rank| shares[*rank as usize] < total)
+        .map(|rank| {
+            let entering = arriving[rank as usize];
+            Cut {
+                rate: ratio(entering, total - shares[rank as usize]),
+                inside: vec![rank],
+                entering,
+            }
+        });
+    let mut best = alone
+        .min_by_key(|cut| cut.rate)
+        .unwrap_or_else(Cut::nothing);
     let mut done = 0;
-    while done < order.len() {
-        let (share, times) = (*best.rate.numer() as u128, *best.rate.denom() as u128);
-        let fits = problem.fits_u64(times, share * ranks);
+    // A rate of zero is as low as it gets; ranks that nothing reaches are not even asked.
+    while done < order.len() && best.entering > 0 {
+        let (amount, times) = (*best.rate.numer() as u128, *best.rate.denom() as u128);
+        let fits = amount
+            .checked_mul(total)
+            .is_some_and(|sum| problem.fits_u64(times, sum));
         let worse = if fits {
-            ask_all::<u64>(problem, &order, &mut done, share, times)
+            ask_all::<u64>(problem, shares, &order, &mut done, amount, times)
         } else {
-            ask_all::<u128>(problem, &order, &mut done, share, times)
+            ask_all::<u128>(problem, shares, &order, &mut done, amount, times)
         };
         let Some(cut) = worse else { break };
         best = cut;
     }
-    let rate = best.rate * ratio(ranks, 1);
-    (Limit::Exact(problem.bytes(rate)), best.certificate(problem))
+    best
 }
 
-/// Asks the ranks from a place in the order on whether `ranks × share` reaches each. Stops at the
-/// first that objects, with the cut that it gives.
+/// Asks the ranks from a place in the order on whether `amount` of each share reaches each. Stops at
+/// the first that objects, with the cut that it gives.
 fn ask_all<C: Capacity + TryFrom<u128>>(
     problem: &Problem,
+    shares: &[u128],
     order: &[u32],
     done: &mut usize,
-    share: u128,
+    amount: u128,
     times: u128,
 ) -> Option<Cut> {
     let mut flow: Flow<C> = problem.flow(times);
     let number = |value: u128| C::try_from(value).unwrap_or(C::UNLIMITED);
-    for rank in 0..problem.ranks {
-        flow.set_supply(rank, number(share));
+    for (rank, share) in (0..).zip(shares) {
+        flow.set_supply(rank, number(amount * share));
     }
     for &rank in &order[..*done] {
         flow.set_supply(rank, C::UNLIMITED);
     }
-    let wanted = number(share * u128::from(problem.ranks));
+    let wanted = number(amount * shares.iter().sum::<u128>());
     while let Some(&rank) = order.get(*done) {
         if flow.send(rank, wanted) < wanted {
             let cut = Cut::of(problem, &flow);
-            let outside = problem.ranks as usize - cut.inside.len();
-            return Some(cut.over(outside as u128));
+            let inside: u128 = cut.inside.iter().map(|rank| shares[*rank as usize]).sum();
+            return Some(cut.over(shares.iter().sum::<u128>() - inside));
         }
         flow.set_supply(rank, C::UNLIMITED);
         *done += 1;
@@ -71,7 +101,7 @@ fn ask_all<C: Capacity + TryFrom<u128>>(
 /// broadcast: the narrowest cut between the root and any rank, which trees then reach (Edmonds).
 pub(crate) fn broadcast(problem: &Problem, root: u32) -> (Limit, Certificate) {
     let order = problem.by_distance(root);
-    let mut best = narrowest_vertex_but(problem, root);
+    let mut best = narrowest_but(problem, root);
     let mut flow: Flow<u128> = problem.flow(1);
     flow.set_supply(root, Capacity::UNLIMITED);
     for &rank in &order[1..] {
@@ -149,6 +179,15 @@ impl Cut {
         }
     }
 
+    /// No cut: nothing enters nothing.
+    fn nothing() -> Self {
+        Self {
+            rate: ratio(0, 1),
+            inside: Vec::new(),
+            entering: 0,
+        }
+    }
+
     /// The same cut, entered by so many shares.
     fn over(mut self, shares: u128) -> Self {
         self.rate /= ratio(shares, 1);
@@ -174,12 +213,8 @@ impl Cut {
     }
 }
 
-/// The rank that least can enter.
-fn narrowest_vertex(problem: &Problem) -> Cut {
-    narrowest_vertex_but(problem, u32::MAX)
-}
-
-fn narrowest_vertex_but(problem: &Problem, except: u32) -> Cut {
+/// The rank that least can enter, of all but one.
+fn narrowest_but(problem: &Problem, except: u32) -> Cut {
     let into = problem.arriving();
     let ranks = (0..problem.ranks).filter(|rank| *rank != except);
     let rank = ranks.min_by_key(|rank| into[*rank as usize]).unwrap_or(0);

@@ -146,3 +146,21 @@ impl Problem {
 pub(crate) fn ratio(numerator: u128, denominator: u128) -> Rational {
     Rational::new(numerator as i128, denominator as i128)
 }
+
+/// A fraction that is not above a number, and not far below it. `None` if it is not positive.
+pub(crate) fn below(value: f64) -> Option<Rational> {
+    // Numbers of arcs and capacities keep rates within these; twelve digits of them are kept.
+    let (mut scaled, mut denominator, mut factor) = (value, 1u128, 1u128);
+    if !(1e-30..1e30).contains(&value) {
+        return None;
+    }
+    while scaled < 1e12 {
+        scaled *= 16.0;
+        denominator *= 16;
+    }
+    while scaled >= 1.6e13 {
+        scaled /= 16.0;
+        factor *= 16;
+    }
+    Some(ratio(scaled as u128, denominator) * ratio(factor, 1))
+}

@@ -11,9 +11,13 @@
 //! and is solved exactly at any size ([`orient`]). For others, and for switches that reduce, the program
 //! is solved over classes of edges ([`program`]) where there are few.
 
+mod layout;
+mod near;
 mod orient;
 mod program;
+mod proof;
 
+use self::layout::Layout;
 use crate::collapse::Collapse;
 use crate::problem::Problem;
 use crate::{Certificate, Limit};
@@ -21,13 +25,11 @@ use crate::{Certificate, Limit};
 /// The rate, as exactly as it can be had in short time.
 pub(crate) fn all_reduce(problem: &Problem, in_network: bool) -> (Limit, Certificate) {
     let in_network = in_network && problem.reduces.contains(&true);
-    let symmetric = problem.is_symmetric();
-    if symmetric && !in_network {
+    if problem.is_symmetric() && !in_network {
         return orient::all_reduce(problem);
     }
     let collapse = Collapse::of(problem);
-    if let Some(found) = program::solve(problem, &collapse, in_network, symmetric) {
-        return found;
-    }
-    (Limit::Unlimited, Certificate::Nothing)
+    let layout = Layout::new(problem, &collapse, in_network);
+    let found = program::solve(problem, &layout).or_else(|| near::solve(problem, &layout));
+    found.unwrap_or((Limit::Unlimited, Certificate::Nothing))
 }

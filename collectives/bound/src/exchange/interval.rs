@@ -5,7 +5,7 @@ use unisono_network::{Rational, to_f64};
 use crate::Limit;
 use crate::collapse::Collapse;
 use crate::paths::Paths;
-use crate::problem::{Problem, ratio};
+use crate::problem::{Problem, below, ratio};
 
 /// The best ends so far, for one pair.
 #[derive(Default)]
@@ -67,22 +67,4 @@ impl Interval {
         let ends = [low, high].map(|end| problem.bytes(end * ranks));
         Some((Limit::between(ends[0].min(ends[1]), ends[1]), lengths))
     }
-}
-
-/// A fraction that is not above a number, and not far below it. `None` if it is not positive.
-fn below(value: f64) -> Option<Rational> {
-    // Numbers of arcs and capacities keep rates within these; twelve digits of them are kept.
-    let (mut scaled, mut denominator, mut factor) = (value, 1u128, 1u128);
-    if !(1e-30..1e30).contains(&value) {
-        return None;
-    }
-    while scaled < 1e12 {
-        scaled *= 16.0;
-        denominator *= 16;
-    }
-    while scaled >= 1.6e13 {
-        scaled /= 16.0;
-        factor *= 16;
-    }
-    Some(ratio(scaled as u128, denominator) * ratio(factor, 1))
 }
