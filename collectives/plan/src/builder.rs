@@ -1,5 +1,7 @@
 //! Builds a program step by step and keeps its derived numbers in step.
 
+use std::sync::Arc;
+
 use crate::algorithms::{Layout, Shape};
 use crate::ir::{Action, Blocks, Buffer, Drift, Loop, Op, Place, Program, Shares, Step, Value};
 
@@ -41,6 +43,13 @@ impl Builder {
             drift: Drift::NONE,
             times: 1,
         }
+    }
+
+    /// Blocks that are not equal, or whose names are not their numbers.
+    pub(crate) fn cut(&mut self, section: u32, shares: Shares, names: Option<Arc<[u32]>>) {
+        self.program.section = section;
+        self.program.shares = shares;
+        self.program.names = names;
     }
 
     /// The rank whose program this is.

@@ -11,9 +11,9 @@ use crate::ir::Blocks;
 /// One level of the halving, as one rank sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Level {
-    /// The blocks of the own half.
+    /// The ranks of the own half, whose blocks stay.
     pub(super) kept: Blocks,
-    /// The blocks of the other half.
+    /// The ranks of the other half, whose blocks go there.
     pub(super) sent: Blocks,
     /// To whom the other half's blocks go.
     pub(super) gives: u32,

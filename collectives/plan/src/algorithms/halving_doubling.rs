@@ -14,90 +14,110 @@ use crate::ir::{Blocks, Buffer, Op, Place, Value};
 
 use super::binomial::height;
 use super::halves::{Level, levels};
+use super::team::Team;
 
 pub(super) fn build(b: &mut Builder) {
-    let levels = levels(b.rank(), b.ranks());
+    let team = Team::all(b);
     match b.op() {
-        Op::ReduceScatter => {
-            let mut halving = Halving::new(Buffer::Scratch);
-            for level in &levels {
-                halving.exchange(b, level);
-            }
-            halving.finish(b);
-        }
+        Op::ReduceScatter => scatter(b, &team, Buffer::In, Buffer::Scratch, Buffer::Out, true),
         Op::AllGather => {
             let own = Blocks::one(b.rank());
             b.copy(out(own), input(own));
-            for level in levels.iter().rev() {
-                send_half(b, level);
-                receive_half(b, level);
-            }
+            gather(b, &team);
         }
-        _ => all_reduce(b, &levels),
+        _ => all_reduce(b, &team),
+    }
+}
+
+/// Adds up each member's share of what all members have in `held`, by way of `sums`, and stores it
+/// in `result`. If `last`, that completes it.
+pub(crate) fn scatter(
+    b: &mut Builder,
+    team: &Team<'_>,
+    held: Buffer,
+    sums: Buffer,
+    result: Buffer,
+    last: bool,
+) {
+    let mut halving = Halving::new(team, held, sums);
+    for level in levels(team.me, team.count()) {
+        halving.send(b, &level);
+        halving.receive(b, &level);
+    }
+    halving.finish(b, result, last);
+}
+
+/// Everybody gets all shares, from the outputs of the members to their outputs.
+pub(crate) fn gather(b: &mut Builder, team: &Team<'_>) {
+    for level in levels(team.me, team.count()).iter().rev() {
+        send_half(b, team, level);
+        receive_half(b, team, level);
     }
 }
 
 /// Levels are counted from the top, on ranks with fewer of them too, so that both sides of an
 /// exchange have it in the same place among the others.
-fn all_reduce(b: &mut Builder, levels: &[Level]) {
-    let mut halving = Halving::new(Buffer::Out);
+fn all_reduce(b: &mut Builder, team: &Team<'_>) {
+    let levels = levels(team.me, team.count());
+    let mut halving = Halving::new(team, Buffer::In, Buffer::Out);
     let height = height(b.ranks()) as usize;
     for step in 0..height {
         let (down, up) = (levels.get(step), levels.get(height - 1 - step));
-        up.into_iter().for_each(|level| send_half(b.skew(1), level));
+        up.into_iter()
+            .for_each(|level| send_half(b.skew(1), team, level));
         down.into_iter()
             .for_each(|level| halving.send(b.skew(0), level));
         up.into_iter()
-            .for_each(|level| receive_half(b.skew(1), level));
+            .for_each(|level| receive_half(b.skew(1), team, level));
         down.into_iter()
             .for_each(|level| halving.receive(b.skew(0), level));
     }
-    halving.finish(b.skew(0));
+    halving.finish(b.skew(0), Buffer::Out, true);
 }
 
 /// All blocks of the own half to those from whom they would come when halving.
-fn send_half(b: &mut Builder, level: &Level) {
+fn send_half(b: &mut Builder, team: &Team<'_>, level: &Level) {
     for &to in level.takes() {
-        b.put(to, Value::Copy(out(level.kept)));
+        let value = Value::Copy(out(team.blocks(level.kept)));
+        b.put(team.rank(to), value);
     }
 }
 
 /// The other half's blocks, from the rank to which they would go when halving.
-fn receive_half(b: &mut Builder, level: &Level) {
-    b.receive(level.gives, level.sent);
+fn receive_half(b: &mut Builder, team: &Team<'_>, level: &Level) {
+    b.receive(team.rank(level.gives), team.blocks(level.sent));
 }
 
 /// The reduce_scatter of one rank: where its partial sums are.
-struct Halving {
+struct Halving<'a> {
+    team: &'a Team<'a>,
     /// Where partial sums go.
     sums: Buffer,
-    /// Where they are now: at first the input itself.
+    /// Where they are now.
     held: Buffer,
-    /// The rank whose current slot has not been added yet.
+    /// The member whose current slot has not been added yet.
     pending: Option<u32>,
 }
 
-impl Halving {
-    fn new(sums: Buffer) -> Self {
+impl<'a> Halving<'a> {
+    fn new(team: &'a Team<'a>, held: Buffer, sums: Buffer) -> Self {
         Self {
+            team,
             sums,
-            held: Buffer::In,
+            held,
             pending: None,
         }
     }
 
-    fn exchange(&mut self, b: &mut Builder, level: &Level) {
-        self.send(b, level);
-        self.receive(b, level);
-    }
-
-    /// The sum of everything that came in so far, for some blocks.
-    fn value(&self, b: &Builder, blocks: Blocks, last: bool) -> Value {
+    /// The sum of everything that came in so far, for the blocks of some members.
+    fn value(&self, members: Blocks, last: bool) -> Value {
+        let blocks = self.team.blocks(members);
         let held = local(self.held, blocks);
         match self.pending {
             None => Value::Copy(held),
             Some(from) => {
-                let (a, b) = ordered(b.rank(), held, from, slot(from, blocks));
+                let theirs = slot(self.team.rank(from), blocks);
+                let (a, b) = ordered(self.team.me, held, from, theirs);
                 Value::Reduce { a, b, last }
             }
         }
@@ -105,15 +125,15 @@ impl Halving {
 
     /// Sends the half that the other side keeps, and adds up the own half.
     fn send(&mut self, b: &mut Builder, level: &Level) {
-        let value = self.value(b, level.sent, false);
-        b.put(level.gives, value);
+        let value = self.value(level.sent, false);
+        b.put(self.team.rank(level.gives), value);
         self.settle(b, level.kept);
     }
 
     fn receive(&mut self, b: &mut Builder, level: &Level) {
         for &from in level.takes() {
             self.settle(b, level.kept);
-            b.wait(from, level.kept);
+            b.wait(self.team.rank(from), self.team.blocks(level.kept));
             self.pending = Some(from);
         }
     }
@@ -121,26 +141,28 @@ impl Halving {
     /// Adds what is pending, and gives its slot back.
     fn settle(&mut self, b: &mut Builder, kept: Blocks) {
         if let Some(from) = self.pending {
-            let value = self.value(b, kept, false);
-            b.store(local(self.sums, kept), value);
+            let value = self.value(kept, false);
+            b.store(local(self.sums, self.team.blocks(kept)), value);
             self.held = self.sums;
-            b.release(from);
+            b.release(self.team.rank(from));
             self.pending = None;
         }
     }
 
-    /// The complete sum of the own block to the output.
-    fn finish(self, b: &mut Builder) {
-        let own = Blocks::one(b.rank());
-        let sum = self.value(b, own, true);
-        b.store(out(own), sum);
+    /// The sum of the own share to the result.
+    fn finish(self, b: &mut Builder, result: Buffer, last: bool) {
+        let own = local(result, self.team.share(self.team.me));
+        let sum = self.value(Blocks::one(self.team.me), last);
+        if sum != Value::Copy(own) {
+            b.store(own, sum);
+        }
         if let Some(from) = self.pending {
-            b.release(from);
+            b.release(self.team.rank(from));
         }
     }
 }
 
-/// Two operands, the lower rank's first.
-fn ordered(rank_a: u32, a: Place, rank_b: u32, b: Place) -> (Place, Place) {
-    if rank_a < rank_b { (a, b) } else { (b, a) }
+/// Two operands, the lower member's first.
+fn ordered(member_a: u32, a: Place, member_b: u32, b: Place) -> (Place, Place) {
+    if member_a < member_b { (a, b) } else { (b, a) }
 }

@@ -10,7 +10,7 @@ mod dissemination;
 mod double_binary_tree;
 mod fold;
 mod halves;
-mod halving_doubling;
+pub(crate) mod halving_doubling;
 mod halving_groups;
 mod layout;
 mod mesh_one_shot;
@@ -21,6 +21,7 @@ mod pairwise;
 mod recursive_doubling;
 mod ring;
 mod scatter_all_gather;
+pub(crate) mod team;
 mod windows;
 
 use std::fmt;
@@ -115,7 +116,7 @@ impl Algorithm {
     pub fn supports(self, op: Op, ranks: u32, windowed: bool) -> Result<(), Unsupported> {
         let no = |reason| {
             Err(Unsupported::NoPlan {
-                algorithm: self,
+                algorithm: self.name(),
                 op: op.name(),
                 windowed,
                 reason,
@@ -218,8 +219,8 @@ pub enum Unsupported {
     /// The registry has no such plan.
     #[error("{algorithm} can't run {op}{}: {reason}", if *windowed { " over windows" } else { "" })]
     NoPlan {
-        /// The algorithm asked for.
-        algorithm: Algorithm,
+        /// The name of the algorithm or template asked for.
+        algorithm: &'static str,
         /// The operation's name.
         op: &'static str,
         /// Whether windows were asked for.
@@ -251,24 +252,11 @@ pub fn generate(algorithm: Algorithm, shape: &Shape) -> Result<Program, Unsuppor
     let Shape {
         op,
         ranks,
-        rank,
         windowed,
+        ..
     } = *shape;
     algorithm.supports(op, ranks, windowed)?;
-    check_rank("rank", rank, ranks)?;
-    match op {
-        Op::Broadcast { root }
-        | Op::Reduce { root }
-        | Op::Gather { root }
-        | Op::Scatter { root } => check_rank("root", root, ranks)?,
-        Op::Send { to: peer } | Op::Recv { from: peer } => {
-            check_rank("peer", peer, ranks)?;
-            if peer == rank {
-                return Err(Unsupported::Itself { rank });
-            }
-        }
-        Op::AllReduce | Op::ReduceScatter | Op::AllGather | Op::AllToAll | Op::Barrier => {}
-    }
+    check_ranks(shape)?;
     let mut b = Builder::new(shape, Layout::of_shape(algorithm, shape));
     if ranks == 1 {
         alone(&mut b);
@@ -295,6 +283,28 @@ pub fn generate(algorithm: Algorithm, shape: &Shape) -> Result<Program, Unsuppor
     Ok(b.finish())
 }
 
+/// The rank itself, the root and the peer are there.
+pub(crate) fn check_ranks(shape: &Shape) -> Result<(), Unsupported> {
+    let Shape {
+        op, ranks, rank, ..
+    } = *shape;
+    check_rank("rank", rank, ranks)?;
+    match op {
+        Op::Broadcast { root }
+        | Op::Reduce { root }
+        | Op::Gather { root }
+        | Op::Scatter { root } => check_rank("root", root, ranks)?,
+        Op::Send { to: peer } | Op::Recv { from: peer } => {
+            check_rank("peer", peer, ranks)?;
+            if peer == rank {
+                return Err(Unsupported::Itself { rank });
+            }
+        }
+        Op::AllReduce | Op::ReduceScatter | Op::AllGather | Op::AllToAll | Op::Barrier => {}
+    }
+    Ok(())
+}
+
 fn check_rank(what: &'static str, rank: u32, ranks: u32) -> Result<(), Unsupported> {
     if rank < ranks {
         Ok(())
@@ -304,10 +314,13 @@ fn check_rank(what: &'static str, rank: u32, ranks: u32) -> Result<(), Unsupport
 }
 
 /// One rank alone: the output is the input.
-fn alone(b: &mut Builder) {
+pub(crate) fn alone(b: &mut Builder) {
     match b.op() {
         Op::Barrier => {}
-        Op::AllToAll => b.copy(out(Blocks::one(1)), input(Blocks::one(0))),
+        Op::AllToAll => {
+            let half = b.all().count / 2;
+            b.copy(out(Blocks::new(half, half)), input(Blocks::new(0, half)));
+        }
         _ => b.copy(out(b.all()), input(b.all())),
     }
 }

@@ -3,11 +3,12 @@
 //! A flat [`Algorithm`] knows only how many ranks there are. A *template* adds data: an order of the
 //! ranks, cycles, trees, groups or routes, found on the link graph by whoever plans. The data is
 //! checked when it is made, so that a template in hand is one from which programs can be generated;
-//! what it can't do for an operation, generating says.
+//! what it can't do, [`Template::supports`] says.
 //!
 //! Templates are immutable and shared: a clone is a reference. All ranks must hold equal ones.
 
 mod error;
+mod generate;
 mod hierarchical;
 mod order;
 mod rings;

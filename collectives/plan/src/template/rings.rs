@@ -1,5 +1,6 @@
 //! Several cycles through all ranks at once.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Order, TemplateError};
@@ -21,23 +22,42 @@ impl Ring {
             weight,
         })
     }
+
+    /// The rank so many steps after another one, which is in the ring.
+    pub(super) fn after(&self, rank: u32, steps: u32) -> u32 {
+        let (position, ranks) = (self.order.position(rank).unwrap_or(0), self.order.len());
+        let at = (u64::from(position) + u64::from(steps)) % u64::from(ranks);
+        self.order.ranks()[at as usize]
+    }
+
+    /// The hops of the ring: from, to.
+    fn hops(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let ranks = self.order.ranks();
+        let next = ranks.iter().cycle().skip(1);
+        ranks.iter().copied().zip(next.copied())
+    }
 }
 
 /// Rings that carry shares of a message side by side. A ring the other way is a ring of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Rings {
     rings: Arc<[Ring]>,
+    /// The most rings that go from one rank to one other.
+    shared: u32,
 }
 
 impl Rings {
     /// Rings over the same ranks.
+    ///
+    /// Weights may be large, but their sum times the number of ranks must be below 2^63.
     pub fn new(rings: impl Into<Arc<[Ring]>>) -> Result<Self, TemplateError> {
         let rings = rings.into();
         let Some(first) = rings.first() else {
             return Err(TemplateError::Empty { what: "ring" });
         };
         let (what, ranks) = ("ring", first.order.len());
-        super::trees::check_weights(what, rings.iter().map(|ring| ring.weight))?;
+        let each = |ring: &Ring| ring.weight.saturating_mul(u64::from(ranks));
+        super::trees::check_weights(what, rings.iter().map(each))?;
         for (index, ring) in rings.iter().enumerate() {
             if ring.order.len() != ranks {
                 let rank = ring.order.len().min(ranks);
@@ -50,7 +70,12 @@ impl Rings {
                 count: rings.len(),
             });
         }
-        Ok(Self { rings })
+        let mut uses: HashMap<(u32, u32), u32> = HashMap::new();
+        for hop in rings.iter().flat_map(Ring::hops) {
+            *uses.entry(hop).or_default() += 1;
+        }
+        let shared = uses.into_values().max().unwrap_or(0);
+        Ok(Self { rings, shared })
     }
 
     /// The rings.
@@ -63,5 +88,11 @@ impl Rings {
     #[must_use]
     pub fn ranks(&self) -> u32 {
         self.rings.first().map_or(0, |ring| ring.order.len())
+    }
+
+    /// The most rings that go from one rank to one other: 1 if no hop is used twice.
+    #[must_use]
+    pub fn rings_on_a_hop(&self) -> u32 {
+        self.shared
     }
 }

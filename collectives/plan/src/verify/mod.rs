@@ -31,8 +31,9 @@ mod machine;
 mod memory;
 mod sets;
 
-use crate::algorithms::{Algorithm, Shape, Unsupported, generate};
+use crate::algorithms::Unsupported;
 use crate::ir::{Action, MIN_SLOTS, Op, Program};
+use crate::template::Template;
 
 pub use error::{Blocked, Fault, VerifyError, Waits};
 
@@ -126,7 +127,7 @@ fn run(programs: &[Program], settings: Settings) -> Result<Report, VerifyError> 
     finish::check(&mut machine)
 }
 
-/// Why an algorithm isn't proved right.
+/// Why a template isn't proved right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CheckError {
     /// There is no such program.
@@ -135,8 +136,8 @@ pub enum CheckError {
     /// The programs are wrong.
     #[error("{algorithm} {op} on {ranks} ranks ({settings:?}): {error}")]
     Wrong {
-        /// The algorithm.
-        algorithm: Algorithm,
+        /// The name of the algorithm or template.
+        algorithm: &'static str,
         /// The operation.
         op: Op,
         /// Ranks of the communicator.
@@ -154,13 +155,15 @@ pub enum CheckError {
 ///
 /// Returns the report of the last case.
 pub fn check<I: IntoIterator<Item = Settings>>(
-    algorithm: Algorithm,
+    template: impl Into<Template>,
     op: Op,
     ranks: u32,
     windowed: bool,
     settings: impl FnOnce(u16) -> I,
 ) -> Result<Report, CheckError> {
-    let programs = programs(algorithm, op, ranks, windowed)?;
+    let template = template.into();
+    let programs = template.programs(op, ranks, windowed)?;
+    let algorithm = template.name();
     let wrong = |settings, error| CheckError::Wrong {
         algorithm,
         op,
@@ -169,7 +172,7 @@ pub fn check<I: IntoIterator<Item = Settings>>(
         error: Box::new(error),
     };
     let max_skew = programs.iter().map(|p| p.max_skew).max().unwrap_or(0);
-    let unequal = op == Op::AllToAll && algorithm.allows_unequal(op);
+    let unequal = op == Op::AllToAll && template.allows_unequal(op);
     let cases = settings(max_skew).into_iter().flat_map(|settings| {
         let others = unequal.then_some(Settings {
             unequal: true,
@@ -188,32 +191,12 @@ pub fn check<I: IntoIterator<Item = Settings>>(
     Ok(report)
 }
 
-/// The programs of all ranks that take part. A send is from rank `to - 1`, a receive at rank
-/// `from + 1`, around the communicator.
+/// The programs of all ranks that take part; see [`Template::programs`].
 pub fn programs(
-    algorithm: Algorithm,
+    template: impl Into<Template>,
     op: Op,
     ranks: u32,
     windowed: bool,
 ) -> Result<Vec<Program>, Unsupported> {
-    let generate = |op: Op, rank: u32| {
-        let shape = Shape {
-            op,
-            ranks,
-            rank,
-            windowed,
-        };
-        generate(algorithm, &shape)
-    };
-    let pair = |from: u32, to: u32| {
-        Ok(vec![
-            generate(Op::Send { to }, from)?,
-            generate(Op::Recv { from }, to)?,
-        ])
-    };
-    match op {
-        Op::Send { to } => pair((to + ranks.max(1) - 1) % ranks.max(1), to),
-        Op::Recv { from } => pair(from, (from + 1) % ranks.max(1)),
-        _ => (0..ranks.max(1)).map(|rank| generate(op, rank)).collect(),
-    }
+    template.into().programs(op, ranks, windowed)
 }

@@ -1,0 +1,151 @@
+//! Programs from templates.
+
+mod ordered;
+mod rings;
+
+use std::sync::Arc;
+
+use crate::algorithms::{self, Algorithm, Layout, Shape, Unsupported, alone, check_ranks};
+use crate::builder::Builder;
+use crate::ir::{Op, Program};
+
+use super::Template;
+
+impl Template {
+    /// Whether there is a program for this operation, at this number of ranks.
+    ///
+    /// # Errors
+    /// If not: why. Only flat algorithms can use windows, see [`Algorithm::supports`].
+    pub fn supports(&self, op: Op, ranks: u32, windowed: bool) -> Result<(), Unsupported> {
+        let no = |reason| {
+            Err(Unsupported::NoPlan {
+                algorithm: self.name(),
+                op: op.name(),
+                windowed,
+                reason,
+            })
+        };
+        if self.ranks().is_some_and(|made_for| made_for != ranks) {
+            return no("it is made for another number of ranks");
+        }
+        let fits = match self {
+            Template::Flat(algorithm) => return algorithm.supports(op, ranks, windowed),
+            Template::Ordered { algorithm, .. } => {
+                algorithm.supports(op, ranks, windowed)?;
+                match op.is_collective() {
+                    true => Ok(()),
+                    false => Err("a send or receive has no order"),
+                }
+            }
+            _ if windowed => Err("it has no plan over windows"),
+            Template::Rings(rings) => rings::supports(rings, op),
+            _ => Err("it doesn't have this operation"),
+        };
+        fits.or_else(no)
+    }
+
+    /// What the programs of all ranks have in common.
+    ///
+    /// # Errors
+    /// If there are none.
+    pub fn layout(&self, op: Op, ranks: u32) -> Result<Layout, Unsupported> {
+        self.supports(op, ranks, false)?;
+        Ok(match self {
+            Template::Flat(algorithm) | Template::Ordered { algorithm, .. } => {
+                Layout::of(*algorithm, op, ranks)
+            }
+            Template::Rings(rings) => rings::layout(rings, op),
+            _ => Layout::of(Algorithm::MeshOneShot, op, ranks),
+        })
+    }
+
+    /// Generates the program of one rank.
+    ///
+    /// # Errors
+    /// As [`Template::supports`]; or there is no such rank, root or peer.
+    pub fn generate(&self, shape: &Shape) -> Result<Program, Unsupported> {
+        let Shape {
+            op,
+            ranks,
+            windowed,
+            ..
+        } = *shape;
+        self.supports(op, ranks, windowed)?;
+        check_ranks(shape)?;
+        match self {
+            Template::Flat(algorithm) => return algorithms::generate(*algorithm, shape),
+            Template::Ordered { algorithm, order } => {
+                return ordered::generate(*algorithm, order, shape);
+            }
+            _ => {}
+        }
+        let mut b = Builder::new(shape, self.layout(op, ranks)?);
+        if ranks == 1 {
+            alone(&mut b);
+            return Ok(b.finish());
+        }
+        if let Template::Rings(rings) = self {
+            rings::build(&mut b, rings);
+        }
+        Ok(b.finish())
+    }
+
+    /// Generates the programs of all ranks that take part. A send is from rank `to - 1`, a receive
+    /// at rank `from + 1`, around the communicator.
+    ///
+    /// # Errors
+    /// As [`Template::generate`].
+    pub fn programs(
+        &self,
+        op: Op,
+        ranks: u32,
+        windowed: bool,
+    ) -> Result<Vec<Program>, Unsupported> {
+        let around = ranks.max(1);
+        let generate = |op: Op, rank: u32| {
+            self.generate(&Shape {
+                op,
+                ranks,
+                rank,
+                windowed,
+            })
+        };
+        let pair = |from: u32, to: u32| {
+            let sends = generate(Op::Send { to }, from)?;
+            Ok(vec![sends, generate(Op::Recv { from }, to)?])
+        };
+        match op {
+            Op::Send { to } => pair(to.wrapping_add(around - 1) % around, to),
+            Op::Recv { from } => pair(from, from.wrapping_add(1) % around),
+            _ => (0..around).map(|rank| generate(op, rank)).collect(),
+        }
+    }
+
+    /// Whether parts of the message may have different sizes; see [`Algorithm::allows_unequal`].
+    #[must_use]
+    pub fn allows_unequal(&self, op: Op) -> bool {
+        match self {
+            Template::Flat(algorithm) => algorithm.allows_unequal(op),
+            Template::Ordered { algorithm, .. } if op != Op::AllToAll => {
+                algorithm.allows_unequal(op)
+            }
+            _ => op.has_block_per_rank() && op != Op::AllToAll,
+        }
+    }
+
+    /// Whether each element is the left fold in rank order; see
+    /// [`Algorithm::folds_in_rank_order`].
+    #[must_use]
+    pub fn folds_in_rank_order(&self, op: Op) -> bool {
+        match self {
+            Template::Flat(algorithm) => algorithm.folds_in_rank_order(op),
+            _ => !op.reduces(),
+        }
+    }
+}
+
+/// The names of blocks, each rank's in a row, in a message where each rank has `each`.
+fn names_in_order(order: &[u32], each: u32) -> Arc<[u32]> {
+    let of = |&rank: &u32| (0..each).map(move |block| rank * each + block);
+    order.iter().flat_map(of).collect()
+}
