@@ -70,6 +70,7 @@ mod tests {
                 link_type: LinkType::Posted,
                 bytes_per_second: 1_000_000_000,
                 latency_ns: 2_000,
+                shared: None,
             },
         }
     }

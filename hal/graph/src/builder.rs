@@ -120,6 +120,12 @@ impl From<&LinkGraph> for Builder {
 }
 
 impl Builder {
+    /// The capacity of this name, and how large it is.
+    pub(crate) fn find_group(&self, name: &str) -> Option<(GroupId, u64)> {
+        let place = self.groups.iter().position(|group| group.name == name)?;
+        Some((GroupId(number(place)), self.groups[place].bytes_per_second))
+    }
+
     pub(crate) fn links_mut(&mut self) -> &mut Vec<NewLink> {
         &mut self.links
     }

@@ -37,6 +37,9 @@ pub enum OverlayAction {
         bytes_per_second: u64,
         /// Latency in nanoseconds.
         latency_ns: u64,
+        /// The capacity that it shares with all links that name it: as much as one of them has alone.
+        /// The ways back share another, of the same size.
+        shared: Option<String>,
     },
     /// The links that are there have these figures; what is `None` stays.
     Adjust {
@@ -44,6 +47,8 @@ pub enum OverlayAction {
         bytes_per_second: Option<u64>,
         /// Latency in nanoseconds.
         latency_ns: Option<u64>,
+        /// The capacity that they share, as above.
+        shared: Option<String>,
     },
     /// There is no such link.
     Remove,

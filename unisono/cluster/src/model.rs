@@ -30,7 +30,7 @@ pub use security::{Secret, Security, SecurityMode};
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Cluster {
-    /// The cluster's name, for people: it appears in messages and drawings.
+    /// The cluster's name, for people who read the file.
     pub name: Option<String>,
     /// How the ranks of a job recognise each other.
     pub security: Security,

@@ -25,11 +25,6 @@ pub(super) fn overlays(effective: &Effective) -> Result<Vec<Overlay>, InitError>
 }
 
 fn overlay(cluster: &Cluster, link: &Link, origin: String) -> Result<Overlay, InitError> {
-    if link.shared.is_some() {
-        log::warn!(
-            "{origin}: the capacity that this link shares is not modelled; each link counts in full"
-        );
-    }
     Ok(Overlay {
         from: endpoint(cluster, &link.from, &origin)?,
         to: endpoint(cluster, &link.to, &origin)?,
@@ -50,6 +45,7 @@ fn action(link: &Link, origin: &str) -> Result<OverlayAction, InitError> {
         return Ok(OverlayAction::Adjust {
             bytes_per_second: rate,
             latency_ns: latency,
+            shared: link.shared.clone(),
         });
     };
     let missing = |key: &str| {
@@ -65,6 +61,7 @@ fn action(link: &Link, origin: &str) -> Result<OverlayAction, InitError> {
         },
         bytes_per_second: rate.ok_or_else(|| missing("bandwidth"))?,
         latency_ns: latency.unwrap_or(0),
+        shared: link.shared.clone(),
     })
 }
 

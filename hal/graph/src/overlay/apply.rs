@@ -1,26 +1,28 @@
 //! Overlays, one after the other, on a graph taken apart.
 
 use super::{Endpoint, Overlay, OverlayAction};
-use crate::{Builder, GraphError, LinkGraph, NewLink, Source, VertexId};
+use crate::{Builder, CapacityGroup, GraphError, GroupId, LinkGraph, NewLink, Source, VertexId};
 
 pub(super) fn apply(graph: &LinkGraph, overlays: &[Overlay]) -> Result<LinkGraph, GraphError> {
     let mut builder = Builder::from(graph);
     for overlay in overlays {
         let from = find(graph, overlay, &overlay.from)?;
         let to = find(graph, overlay, &overlay.to)?;
-        change(builder.links_mut(), overlay, from, to)?;
+        change(&mut builder, overlay, from, to, "")?;
         if overlay.both_directions {
-            change(builder.links_mut(), overlay, to, from)?;
+            change(&mut builder, overlay, to, from, "/back")?;
         }
     }
     builder.build()
 }
 
+/// Changes one direction, which is called `way` in the names of shared capacities.
 fn change(
-    links: &mut Vec<NewLink>,
+    builder: &mut Builder,
     overlay: &Overlay,
     from: VertexId,
     to: VertexId,
+    way: &str,
 ) -> Result<(), GraphError> {
     let meant = |link: &NewLink| link.from == from && link.to == to && link.kind == overlay.kind;
     let source = Source::Overlay(overlay.origin.clone());
@@ -30,7 +32,10 @@ fn change(
             link_type,
             bytes_per_second,
             latency_ns,
+            shared,
         } => {
+            let shared = group(builder, shared.as_deref(), way, *bytes_per_second)?;
+            let links = builder.links_mut();
             links.retain(|link| !meant(link));
             links.push(NewLink {
                 from,
@@ -40,7 +45,7 @@ fn change(
                 link_type: *link_type,
                 bytes_per_second: *bytes_per_second,
                 latency_ns: *latency_ns,
-                shared: None,
+                shared,
                 rail: 0,
                 source,
             });
@@ -48,19 +53,22 @@ fn change(
         OverlayAction::Adjust {
             bytes_per_second,
             latency_ns,
+            shared,
         } => {
-            let mut found = false;
-            for link in links.iter_mut().filter(|link| meant(link)) {
-                found = true;
+            let Some(reported) = builder.links_mut().iter().find(|link| meant(link)) else {
+                return Err(nothing(overlay, "adjust"));
+            };
+            let rate = bytes_per_second.unwrap_or(reported.bytes_per_second);
+            let shared = group(builder, shared.as_deref(), way, rate)?;
+            for link in builder.links_mut().iter_mut().filter(|link| meant(link)) {
                 link.bytes_per_second = bytes_per_second.unwrap_or(link.bytes_per_second);
                 link.latency_ns = latency_ns.unwrap_or(link.latency_ns);
+                link.shared = shared.or(link.shared);
                 link.source = source.clone();
-            }
-            if !found {
-                return Err(nothing(overlay, "adjust"));
             }
         }
         OverlayAction::Remove => {
+            let links = builder.links_mut();
             let before = links.len();
             links.retain(|link| !meant(link));
             if links.len() == before {
@@ -69,6 +77,32 @@ fn change(
         }
     }
     Ok(())
+}
+
+/// The capacity of this name, made if there is none yet.
+fn group(
+    builder: &mut Builder,
+    name: Option<&str>,
+    way: &str,
+    bytes_per_second: u64,
+) -> Result<Option<GroupId>, GraphError> {
+    let Some(name) = name.map(|name| format!("{name}{way}")) else {
+        return Ok(None);
+    };
+    match builder.find_group(&name) {
+        None => Ok(Some(builder.capacity_group(CapacityGroup {
+            name,
+            bytes_per_second,
+        }))),
+        Some((id, there)) if there == bytes_per_second => Ok(Some(id)),
+        Some((_, there)) => Err(GraphError::CapacityGroup {
+            group: name,
+            problem: format!(
+                "it is {there} B/s already, and a link that shares it has {bytes_per_second}: give \
+                 all of them the same"
+            ),
+        }),
+    }
 }
 
 fn nothing(overlay: &Overlay, verb: &'static str) -> GraphError {

@@ -17,6 +17,7 @@ fn drawn() -> Vec<(String, LinkGraph)> {
             link_type: LinkType::Posted,
             bytes_per_second: 25_000_000_000,
             latency_ns: 2_000,
+            shared: None,
         },
     };
     let mut all = vec![

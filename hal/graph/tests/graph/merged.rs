@@ -202,6 +202,7 @@ fn overlays_have_the_last_word_and_are_marked() {
     let slower = OverlayAction::Adjust {
         bytes_per_second: Some(7),
         latency_ns: None,
+        shared: None,
     };
     let changed = graph
         .overlay(&[overlay(Endpoint::Rank(1), slower)])
@@ -222,6 +223,53 @@ fn overlays_have_the_last_word_and_are_marked() {
     };
     let cut = graph.overlay(&[cut]).unwrap();
     assert_eq!(graph.links().len() - cut.links().len(), 2);
+}
+
+#[test]
+fn links_of_an_overlay_share_a_capacity_each_way() {
+    let graph = merge(&reports(&[BOX])).unwrap();
+    let port = |rank, bytes_per_second| {
+        let set = OverlayAction::Set {
+            plugin: "roce".into(),
+            link_type: LinkType::Posted,
+            bytes_per_second,
+            latency_ns: 2_000,
+            shared: Some("card".into()),
+        };
+        Overlay {
+            both_directions: true,
+            kind: "roce".into(),
+            ..overlay(Endpoint::Rank(rank), set)
+        }
+    };
+    let changed = graph.overlay(&[port(1, 500), port(2, 500)]).unwrap();
+    let shared = |from, to| {
+        let (from, to) = (changed.rank(from).unwrap(), changed.rank(to).unwrap());
+        let mut links = changed.links_between(from, to);
+        let (_, link) = links.find(|(_, link)| link.kind == "roce").unwrap();
+        let group = changed.capacity_group(link.shared.unwrap());
+        (group.name.clone(), group.bytes_per_second)
+    };
+    assert_eq!(shared(0, 1), ("card".to_owned(), 500));
+    assert_eq!(shared(0, 2), shared(0, 1));
+    assert_eq!(shared(1, 0), ("card/back".to_owned(), 500));
+    assert_eq!(shared(2, 0), shared(1, 0));
+
+    // A link that a plugin reports joins in.
+    let adjust = OverlayAction::Adjust {
+        bytes_per_second: Some(500),
+        latency_ns: None,
+        shared: Some("card".into()),
+    };
+    let joined = graph
+        .overlay(&[port(1, 500), overlay(Endpoint::Rank(2), adjust)])
+        .unwrap();
+    let (from, to) = (joined.rank(0).unwrap(), joined.rank(2).unwrap());
+    let (_, link) = joined.links_between(from, to).next().unwrap();
+    assert_eq!(joined.capacity_group(link.shared.unwrap()).name, "card");
+
+    let error = graph.overlay(&[port(1, 500), port(2, 400)]).unwrap_err();
+    assert!(error.to_string().contains("500"), "{error}");
 }
 
 #[test]
@@ -256,6 +304,7 @@ fn overlays_that_miss_say_so() {
         link_type: LinkType::Posted,
         bytes_per_second: 1,
         latency_ns: 0,
+        shared: None,
     };
     assert!(matches!(
         fail(Endpoint::Rank(0), "x", same),

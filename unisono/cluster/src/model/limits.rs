@@ -20,7 +20,8 @@ pub struct Timeouts {
     /// A rank of another node that was not heard for this long is dead (default: 15 s, at least three
     /// intervals).
     pub heartbeat_timeout: TimeSpan,
-    /// How long an abort waits for work that is under way before it gives up on it (default: 5 s).
+    /// How long a call that failed waits until no stream, link or peer can touch its buffers any more
+    /// (default: 5 s).
     pub abort_drain: TimeSpan,
     /// Leaving a communicator in good order (default: 10 s).
     pub finalize: TimeSpan,
@@ -68,9 +69,9 @@ impl Default for Memory {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Progress {
-    /// How long it spins (default: 20 us). Less when there are more ranks than cores.
+    /// How long it spins (default: 100 us). Not at all when a machine has more ranks than cores.
     pub spin: TimeSpan,
-    /// How long it yields after that, before it sleeps (default: 50 us).
+    /// How long it yields after that, before it sleeps (default: 200 us).
     #[serde(rename = "yield")]
     pub yield_for: TimeSpan,
 }
@@ -78,8 +79,8 @@ pub struct Progress {
 impl Default for Progress {
     fn default() -> Progress {
         Progress {
-            spin: TimeSpan::micros(20),
-            yield_for: TimeSpan::micros(50),
+            spin: TimeSpan::micros(100),
+            yield_for: TimeSpan::micros(200),
         }
     }
 }

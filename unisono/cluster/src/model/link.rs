@@ -37,7 +37,8 @@ pub struct Link {
     #[serde(default = "yes")]
     pub both_ways: bool,
     /// The name of a capacity that all links with this name share, such as one network card's. All
-    /// of them must have the same `bandwidth`, and that is what they carry together.
+    /// of them must have the same `bandwidth`, and that is what they carry together; where
+    /// `both_ways` holds, the ways back carry as much again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<String>,
     /// There is no such link, whatever was reported (default: false).

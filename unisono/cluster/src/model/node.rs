@@ -18,9 +18,6 @@ pub struct Node {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^[0-9a-fA-F]{32}$"), extend("format" = "unisono-id"))]
     pub id: Option<String>,
-    /// Addresses or host names at which others reach it, best first. Empty: what its interfaces have.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub addresses: Vec<String>,
     /// Devices and network cards of this node at which `links` may begin and end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<Device>,
@@ -36,8 +33,6 @@ pub struct Node {
 pub struct Device {
     /// What links call it, unique on its node; the interface's name for a network card.
     pub name: String,
-    /// The plugin that drives it.
-    pub plugin: Option<String>,
     /// Its identity as its plugin gives it, 32 hexadecimal digits: `unisono topo` shows it. Without
     /// it, the device is found by its name.
     #[schemars(regex(pattern = r"^[0-9a-fA-F]{32}$"), extend("format" = "unisono-id"))]
@@ -56,16 +51,12 @@ fn or_name_alone(schema: &mut schemars::Schema) {
 /// As it is written best: the name alone if there is no more to say.
 impl Serialize for Device {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.plugin.is_none() && self.id.is_none() {
+        let Some(id) = &self.id else {
             return serializer.serialize_str(&self.name);
-        }
+        };
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", &self.name)?;
-        for (key, value) in [("plugin", &self.plugin), ("id", &self.id)] {
-            if let Some(value) = value {
-                map.serialize_entry(key, value)?;
-            }
-        }
+        map.serialize_entry("id", id)?;
         map.end()
     }
 }
@@ -76,7 +67,6 @@ impl<'de> Deserialize<'de> for Device {
         #[serde(deny_unknown_fields)]
         struct Full {
             name: String,
-            plugin: Option<String>,
             id: Option<String>,
         }
 
@@ -85,7 +75,7 @@ impl<'de> Deserialize<'de> for Device {
             type Value = Device;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a device's name, or `name`, `plugin` and `id`")
+                f.write_str("a device's name, or `name` and `id`")
             }
 
             fn visit_str<E: de::Error>(self, name: &str) -> Result<Device, E> {
@@ -96,9 +86,9 @@ impl<'de> Deserialize<'de> for Device {
             }
 
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Device, A::Error> {
-                let Full { name, plugin, id } =
+                let Full { name, id } =
                     Full::deserialize(de::value::MapAccessDeserializer::new(map))?;
-                Ok(Device { name, plugin, id })
+                Ok(Device { name, id })
             }
         }
         deserializer.deserialize_any(Visitor)

@@ -32,7 +32,6 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
     separators(context);
     identities(context);
-    device_plugins(context);
     security(context);
 }
 
@@ -121,20 +120,6 @@ fn identities(context: &mut Context<'_>) {
                 message,
                 "leave it out, or give each node its own",
             );
-        }
-    }
-}
-
-fn device_plugins(context: &mut Context<'_>) {
-    for (at, node) in context.cluster.nodes.iter().enumerate() {
-        for (index, device) in node.devices.iter().enumerate() {
-            if let Some(plugin) = &device.plugin {
-                known_plugin(
-                    context,
-                    plugin,
-                    &format!("nodes[{at}].devices[{index}].plugin"),
-                );
-            }
         }
     }
 }

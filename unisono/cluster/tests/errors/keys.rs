@@ -35,11 +35,11 @@ fn unknown_keys() {
         "did you mean `params`?",
     );
     only(
-        "nodes:\n- name: a\n  devices: [{ name: b, plug: c }]\n",
+        "nodes:\n- name: a\n  devices: [{ name: b, idd: c }]\n",
         UnknownKey,
         (3, 24),
-        "`plug`",
-        "did you mean `plugin`?",
+        "`idd`",
+        "did you mean `id`?",
     );
 }
 

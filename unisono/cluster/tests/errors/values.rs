@@ -203,13 +203,6 @@ fn unknown_values() {
         "space",
         "leave them out",
     );
-    only(
-        "plugins: [{ name: roce }]\nnodes: [{ name: a, devices: [{ name: b, plugin: rocee }] }]\n",
-        UnknownValue,
-        (2, 49),
-        "`rocee` is not in `plugins`",
-        "did you mean `roce`?",
-    );
 }
 
 #[test]
