@@ -194,11 +194,16 @@ pub fn request(pair: &mut Pair, number: u32, state: &mut State, weather: &mut We
                 address,
                 bytes,
                 key,
-                ..
+                print: before,
             } => {
                 if !state.may(*key, pair.domain, *address, u64::from(*bytes), 0) {
                     fail(pair, number, wc_status::LOC_PROT_ERR, state);
                     return;
+                }
+                // Once it is at the peer it may change, though this end may not know yet.
+                let resent = work.end != 0 || requester.retries > 0;
+                if !resent && print(*address, *bytes) != *before {
+                    broken("a source has changed before it was sent");
                 }
                 let at = (*address + u64::from(sent)) as *const u8;
                 // SAFETY: registered memory is mapped.
@@ -281,16 +286,6 @@ fn acknowledged(pair: &mut Pair, number: u32, upto: u32, state: &mut State) {
         }
         pair.requester.at -= 1;
         if let Some(work) = pair.requester.work.pop_front() {
-            if let Source::Memory {
-                address,
-                bytes,
-                print: before,
-                ..
-            } = work.source
-                && print(address, bytes) != before
-            {
-                broken("a source has changed before its write was complete");
-            }
             complete_send(pair, number, &work, wc_status::SUCCESS, state);
         }
     }

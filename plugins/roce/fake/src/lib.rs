@@ -10,7 +10,7 @@
 //!
 //! **Strict** means: what the verbs forbid ends the process with a word of why. So do posting beyond a
 //! queue's depth (a slot is free again only when a completion behind it was *polled*), retrying for
-//! ever, a source that changes before its write is complete, completions that nobody had room for, and
+//! ever, a source that changes before it is sent, completions that nobody had room for, and
 //! destroying what is still in use. What is a device's to detect is a completion with its status: wrong
 //! keys, closed windows, receives that are missing or too short, a peer that does not answer.
 #![allow(unsafe_code, reason = "a C library's functions and structs")]

@@ -1,0 +1,193 @@
+//! Rails that die and come back while puts are under way, over the stand-in for libibverbs.
+
+mod common;
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use common::*;
+use unisono_plugin::{Link, Status};
+
+/// Puts of all sizes with a checked flag each, until `rounds` are done; the peer's data is checked
+/// whenever its flag is up.
+fn traffic(ends: &mut [End; 2], random: &mut Random, puts: usize) -> Duration {
+    let window = 1 << 20;
+    let source = Memory::new(window);
+    let mut worst = Duration::ZERO;
+    for round in 0..puts {
+        let size = match random.below(3) {
+            0 => random.below(100),
+            1 => random.below(60_000),
+            _ => random.below(window as u64),
+        } as usize;
+        let content = random.bytes(size);
+        source.write(0, &content);
+        let from = (round % 2) as usize;
+        let to = 1 - from;
+        let before = ends[to].raised(5);
+        ends[from].submit(&Commands::default().put(put(source.address(), size, 0, Some(5))));
+        let start = Instant::now();
+        drive(ends, |e| e[to].raised(5) > before);
+        worst = worst.max(start.elapsed());
+        assert_eq!(ends[to].raised(5), before + 1, "a signal came twice");
+        assert!(
+            ends[to].data.read(0, size) == content,
+            "{size} bytes are wrong"
+        );
+        // The source is changed only when nothing reads it any more.
+        drive(ends, |e| {
+            e[from].phase() == unisono_plugin::QueuePhase::Idle
+        });
+    }
+    worst
+}
+
+#[test]
+fn recovery() {
+    let devices = Devices::ethernet(2);
+    one_rail_dies_and_comes_back(&devices);
+    a_blip_on_the_only_rail(&devices);
+    both_rails_die(&devices);
+    a_dead_rail_under_load(&devices);
+}
+
+fn one_rail_dies_and_comes_back(devices: &Devices) {
+    let mut random = Random::seeded();
+    let mut ends = pair(&[], 1 << 20);
+    traffic(&mut ends, &mut random, 10);
+    for rail in ["fake0", "fake1", "fake0"] {
+        devices.cut(rail);
+        let pause = traffic(&mut ends, &mut random, 20);
+        println!("{rail} cut: a pause of {pause:?}");
+        assert!(pause < Duration::from_secs(3), "{rail}: {pause:?}");
+        assert_eq!(ends[0].link.statistics().unwrap().connections, 4);
+        devices.mend(rail);
+        // It comes back to its own rails, in the middle of traffic.
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(5) {
+            traffic(&mut ends, &mut random, 4);
+        }
+    }
+}
+
+fn a_blip_on_the_only_rail(devices: &Devices) {
+    let mut random = Random::seeded();
+    let set: &[(&str, Value)] = &[("devices", "fake1".into())];
+    let mut ends = pair(set, 1 << 20);
+    traffic(&mut ends, &mut random, 4);
+    devices.cut("fake1");
+    let source = Memory::new(64);
+    ends[0].submit(&Commands::default().put(put(source.address(), 64, 0, Some(6))));
+    let start = Instant::now();
+    // Longer than all retries, shorter than the limit of recovery.
+    while start.elapsed() < Duration::from_millis(1500) {
+        for end in &mut ends {
+            end.link.poll(1 << 20).unwrap();
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    assert_eq!(ends[1].raised(6), 0);
+    devices.mend("fake1");
+    drive(&mut ends, |e| e[1].raised(6) == 1);
+    traffic(&mut ends, &mut random, 10);
+    assert_eq!(ends[1].raised(6), 1);
+}
+
+fn both_rails_die(devices: &Devices) {
+    let set: &[(&str, Value)] = &[("recovery", ms(1500).into())];
+    let mut ends = pair(set, 1 << 20);
+    devices.cut("fake0");
+    devices.cut("fake1");
+    let source = Memory::new(64);
+    ends[0].submit(&Commands::default().put(put(source.address(), 64, 0, Some(0))));
+    let start = Instant::now();
+    let error = loop {
+        let _ = ends[1].link.poll(1 << 20);
+        if let Err(error) = ends[0].link.poll(1 << 20) {
+            break error;
+        }
+        assert!(start.elapsed() < LIMIT);
+        std::thread::sleep(Duration::from_micros(100));
+    };
+    println!("{error} after {:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(4));
+    assert!(matches!(error.status(), Status::Peer | Status::Link));
+    assert!(error.message().contains("rank 1"), "{error}");
+    assert!(error.message().contains("10.7.0."), "{error}");
+    devices.mend("fake0");
+    devices.mend("fake1");
+    // The other end hears of it.
+    let other = failure(&mut ends[1]);
+    println!("{other}");
+}
+
+/// Many puts are under way when a rail dies: none is lost, none counts twice, none comes out of order.
+fn a_dead_rail_under_load(devices: &Devices) {
+    let mut random = Random::seeded();
+    for set in [
+        vec![("stripe", 4096.into())],
+        vec![
+            ("queue_pairs", 1.into()),
+            ("credits", 8.into()),
+            ("message", 8192.into()),
+        ],
+    ] {
+        let mut ends = pair(&set, 4 << 20);
+        let size = 64 << 10;
+        let slots = 32;
+        let source = Memory::new(slots * size);
+        let (mut sent, mut seen) = (0_u64, 0_u64);
+        let total = 600;
+        let cuts = [100 + random.below(50), 300 + random.below(50)];
+        let start = Instant::now();
+        while seen < total {
+            assert!(start.elapsed() < LIMIT, "{seen} of {total} came");
+            // A slot is free again once the peer has given it back, on flag 1 of this end.
+            while sent < total && sent < ends[0].raised(1) + slots as u64 {
+                let slot = (sent % slots as u64) as usize;
+                let length = 1 + (sent as usize * 7919) % size;
+                source.write(slot * size, &Random(sent).bytes(length));
+                let command = put(
+                    source.address() + (slot * size) as u64,
+                    length,
+                    slot * size,
+                    Some(0),
+                );
+                if Commands::default()
+                    .put(command)
+                    .submit(&mut ends[0].link)
+                    .unwrap()
+                    == 0
+                {
+                    break;
+                }
+                sent += 1;
+                if let Some(which) = cuts.iter().position(|at| *at == sent) {
+                    devices.cut(["fake0", "fake1"][which]);
+                }
+                if sent == 250 {
+                    devices.mend("fake0");
+                }
+            }
+            for end in &mut ends {
+                if let Err(error) = end.link.poll(256 << 10) {
+                    panic!("{error}");
+                }
+            }
+            while seen < ends[1].raised(0) {
+                let slot = (seen % slots as u64) as usize;
+                let length = 1 + (seen as usize * 7919) % size;
+                assert!(
+                    ends[1].data.read(slot * size, length) == Random(seen).bytes(length),
+                    "put {seen} of {length} bytes"
+                );
+                ends[1].submit(&Commands::default().put(put(0, 0, 0, Some(1))));
+                seen += 1;
+            }
+        }
+        drive(&mut ends, |e| e[0].raised(1) == total);
+        assert_eq!(ends[1].flags.flag(0).load(Ordering::Acquire), total);
+        devices.mend("fake1");
+        println!("{total} puts with two cuts: {:?}", start.elapsed());
+    }
+}
