@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    bench, completions, config, explain, man, plugin, run, simulate, topo, tune,
+    bench, completions, config, explain, man, plan, plugin, run, simulate, topo, tune,
 };
 
 /// Collective communication between accelerators of several vendors.
@@ -41,6 +41,7 @@ pub enum Command {
     Topo(topo::Args),
     Explain(explain::Args),
     Tune(tune::Args),
+    Plan(Box<plan::Args>),
     Simulate(simulate::Args),
     Plugin(plugin::Args),
     Config(config::Args),

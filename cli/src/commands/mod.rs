@@ -5,6 +5,7 @@ pub mod completions;
 pub mod config;
 pub mod explain;
 pub mod man;
+pub mod plan;
 pub mod plugin;
 pub mod run;
 pub mod simulate;
@@ -25,6 +26,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Topo(args) => topo::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Tune(args) => tune::run(&args),
+        Command::Plan(args) => plan::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Plugin(args) => plugin::run(args),
         Command::Config(args) => config::run(args),

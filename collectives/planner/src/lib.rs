@@ -2,10 +2,13 @@
 
 pub mod candidate;
 mod error;
+pub mod names;
 pub mod plan;
 pub mod programs;
 pub mod routes;
 pub mod schedule;
+pub mod steps;
+pub mod table;
 pub mod timing;
 pub mod trees;
 

@@ -73,6 +73,49 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// How the time was predicted.
+    #[must_use]
+    pub fn method(&self) -> &'static str {
+        "simulating every step"
+    }
+
+    /// Bytes by predicted time, in GB/s; 0 where nothing takes time.
+    #[must_use]
+    pub fn algbw_gigabytes(&self) -> f64 {
+        match self.timeline.end_ps {
+            0.0 => 0.0,
+            ps => self.schedule.message.bytes as f64 * 1e3 / ps,
+        }
+    }
+
+    /// The highest algbw that any plan can reach at this size, latencies counted, in GB/s. None if
+    /// nothing has to move.
+    #[must_use]
+    pub fn bound_algbw_gigabytes(&self) -> Option<f64> {
+        let bytes = self.schedule.message.bytes;
+        let seconds = self.bound.as_ref()?.seconds(bytes);
+        (seconds > 0.0).then(|| bytes as f64 / seconds / 1e9)
+    }
+
+    /// The least time that any plan needs over the predicted one; 1 if nothing has to move.
+    #[must_use]
+    pub fn share_of_bound(&self) -> f64 {
+        let bytes = self.schedule.message.bytes;
+        let least = self.bound.as_ref().map(|bound| bound.seconds(bytes) * 1e12);
+        match least {
+            Some(least) if self.timeline.end_ps > 0.0 => least / self.timeline.end_ps,
+            _ => 1.0,
+        }
+    }
+
+    /// Whether the bound is known exactly, and not only as an interval.
+    #[must_use]
+    pub fn bound_is_exact(&self) -> bool {
+        self.bound
+            .as_ref()
+            .is_none_or(|bound| bound.limit.is_exact())
+    }
+
     /// The predicted time in microseconds.
     #[must_use]
     pub fn predicted_us(&self) -> f64 {

@@ -1,0 +1,95 @@
+//! Plans, run again from their files of steps by somebody who knows only the format.
+
+mod graphs;
+mod replay;
+
+use unisono_graph::LinkGraph;
+use unisono_network::Network;
+use unisono_plan::Op;
+use unisono_planner::names::Names;
+use unisono_planner::{Plan, Request, plan, steps};
+
+use replay::{Graph, Memory};
+
+fn written(text: &str, op: Op, bytes: u64, algorithm: Option<&str>) -> Option<(Plan, String)> {
+    let graph = LinkGraph::from_json(text).unwrap();
+    let network = Network::from_graph(&graph).unwrap();
+    let request = Request {
+        algorithm: algorithm.map(str::to_owned),
+        ..Request::new(op, bytes)
+    };
+    let plan = match algorithm {
+        None => plan(&network, &request).unwrap(),
+        Some(_) => plan(&network, &request).ok()?,
+    };
+    let mut out = Vec::new();
+    steps::write(&mut out, &plan.schedule, &Names::new(&graph, &network)).unwrap();
+    Some((plan, String::from_utf8(out).unwrap()))
+}
+
+/// Runs the steps again: the contributions in several orders, and the time.
+fn replayed(text: &str, op: Op, plan: &Plan, file: &str) {
+    let graph = Graph::new(text);
+    let steps = replay::read(file, &graph);
+    let befores = replay::befores(&steps);
+    let (ranks, bytes) = (u64::from(plan.schedule.ranks), plan.schedule.message.bytes);
+    let root = u64::from(op.root().unwrap_or(0));
+    for chance in [1, 2, 3] {
+        let memory = Memory::run(&steps, &befores, chance);
+        replay::check(op.name(), ranks, root, bytes, &memory);
+    }
+    let us = graph.seconds(&steps, &befores) * 1e6;
+    let predicted = plan.predicted_us();
+    let near = (us - predicted).abs() <= 1e-6 * predicted.max(1e-3);
+    assert!(near, "{op} by {}: {us} us, not {predicted}", plan.algorithm);
+    let least = bytes / 4096 / ranks;
+    for step in steps.iter().filter(|step| step.kind == "put") {
+        assert!(
+            least == 0 || step.bytes() >= 4096,
+            "a chunk of {} bytes",
+            step.bytes()
+        );
+    }
+}
+
+fn ops(ranks: u32) -> [Op; 10] {
+    let root = ranks / 2;
+    [
+        Op::AllReduce,
+        Op::ReduceScatter,
+        Op::AllGather,
+        Op::Broadcast { root },
+        Op::Reduce { root },
+        Op::Gather { root },
+        Op::Scatter { root },
+        Op::AllToAll,
+        Op::Barrier,
+        Op::Send { to: ranks - 1 },
+    ]
+}
+
+#[test]
+fn the_fastest_plan_does_what_it_says_in_the_time_it_says() {
+    for (ranks, text) in graphs::all() {
+        for op in ops(ranks) {
+            for bytes in [1001, 200_000] {
+                let (plan, file) = written(&text, op, bytes, None).unwrap();
+                replayed(&text, op, &plan, &file);
+            }
+        }
+    }
+}
+
+#[test]
+fn so_does_every_candidate() {
+    for (ranks, text) in graphs::all().into_iter().take(4) {
+        for op in ops(ranks) {
+            let (best, _) = written(&text, op, 60_000, None).unwrap();
+            for candidate in &best.candidates {
+                let name = candidate.source.name();
+                let (plan, file) = written(&text, op, 60_000, Some(name)).unwrap();
+                replayed(&text, op, &plan, &file);
+            }
+        }
+    }
+}
