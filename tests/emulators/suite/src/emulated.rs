@@ -1,0 +1,156 @@
+//! An emulated machine for the processes of one test.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use tempfile::TempDir;
+use unisono_emulator::{BOX, BoxFile, KERNELS, SEED, TRAFFIC, Traffic};
+use unisono_tests::Job;
+
+/// A machine: its box, its libraries, its counts of bytes.
+#[derive(Debug)]
+pub struct Emulated {
+    folder: TempDir,
+    facts: BoxFile,
+    seed: Option<u64>,
+}
+
+/// The emulators' libraries, by the names that they stand in for.
+const LIBRARIES: [(&str, &str); 4] = [
+    ("libcuda.so.1", "cuda"),
+    ("libcuda.so", "cuda"),
+    ("libnvidia-ml.so.1", "nvml"),
+    ("libnvidia-ml.so", "nvml"),
+];
+
+/// The folder of this workspace's programs and libraries.
+#[must_use]
+pub fn built() -> PathBuf {
+    let test = std::env::current_exe().unwrap_or_default();
+    let mut folders = test.ancestors().skip(1);
+    let found = folders.find(|folder| !folder.ends_with("deps"));
+    found.map_or_else(PathBuf::new, Path::to_owned)
+}
+
+/// The kernels, compiled for the host by the compiler that compiles them for devices; none where there
+/// is no such compiler. Tests in processes of their own share what is compiled.
+fn kernels() -> Option<&'static Path> {
+    static KERNELS: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let found = KERNELS.get_or_init(|| {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../plugins/kernels");
+        let library = built().join("emulated-kernels").join("libkernels.so");
+        if is_newer(&library, &sources) {
+            return Some(library);
+        }
+        let folder = tempfile::tempdir_in(built()).ok()?;
+        let mut build = Command::new(sources.join("build.sh"));
+        let done = build.arg(folder.path()).arg("host").status();
+        done.ok().filter(std::process::ExitStatus::success)?;
+        std::fs::create_dir_all(library.parent()?).ok()?;
+        std::fs::rename(folder.path().join("libkernels.so"), &library).ok()?;
+        Some(library)
+    });
+    found.as_deref()
+}
+
+/// Whether a library is newer than the sources and the script that it is made from.
+fn is_newer(library: &Path, sources: &Path) -> bool {
+    let changed = |path: &Path| path.metadata().and_then(|data| data.modified()).ok();
+    let files = std::fs::read_dir(sources.join("sources")).ok();
+    let files = files.into_iter().flatten().flatten().map(|file| file.path());
+    let newest = files.chain([sources.join("build.sh")]);
+    let newest = newest.filter_map(|path| changed(&path)).max();
+    changed(library).is_some_and(|made| newest.is_some_and(|newest| made > newest))
+}
+
+impl Emulated {
+    /// A machine of this box file of `machine/boxes`; `adjust` may change its text. None where the
+    /// kernels cannot be compiled: the test is then skipped, and has said so.
+    ///
+    /// # Panics
+    /// If the emulators are not built, or the box is none.
+    #[must_use]
+    pub fn new(test: &str, name: &str, adjust: impl FnOnce(String) -> String) -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (link, emulator) in LIBRARIES {
+            let library = built().join(format!("libunisono_emulator_{emulator}.so"));
+            assert!(
+                library.exists(),
+                "{} is not there: build the workspace first",
+                library.display()
+            );
+            symlink(library, folder.path().join(link)).expect("a link");
+        }
+        let boxes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../machine/boxes");
+        let path = boxes.join(name).with_extension("yaml");
+        let text = std::fs::read_to_string(path).expect("a box file");
+        let text = adjust(text);
+        let facts = BoxFile::parse(&text).expect("a box");
+        std::fs::write(folder.path().join("box.yaml"), text).expect("a file");
+        let Some(kernels) = kernels() else {
+            unisono_tests::skip(
+                test,
+                "clang-19 is not there to compile the kernels for the host",
+            );
+            return None;
+        };
+        symlink(kernels, folder.path().join("libkernels.so")).expect("a link");
+        Some(Self {
+            folder,
+            facts,
+            seed: None,
+        })
+    }
+
+    /// Schedules by this seed.
+    #[must_use]
+    pub fn seeded(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// What the machine is.
+    #[must_use]
+    pub fn facts(&self) -> &BoxFile {
+        &self.facts
+    }
+
+    /// The environment of its processes.
+    #[must_use]
+    pub fn environment(&self) -> Vec<(&'static str, String)> {
+        let path = |name: &str| self.folder.path().join(name).display().to_string();
+        let mut out = vec![
+            ("LD_LIBRARY_PATH", self.folder.path().display().to_string()),
+            ("UNISONO_PLUGIN_PATH", built().display().to_string()),
+            (BOX, path("box.yaml")),
+            (TRAFFIC, path("traffic")),
+            (KERNELS, path("libkernels.so")),
+        ];
+        if let Some(seed) = self.seed {
+            out.push((SEED, seed.to_string()));
+        }
+        out
+    }
+
+    /// A job on it.
+    #[must_use]
+    pub fn job(&self, test: &str, ranks: u32) -> Job {
+        let environment = self.environment();
+        let mut job = Job::new(test, ranks);
+        for (name, value) in environment {
+            job = job.env(name, value);
+        }
+        job
+    }
+
+    /// The bytes that its processes moved so far.
+    ///
+    /// # Panics
+    /// If the counts cannot be read.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
+        Traffic::open(Some(&self.folder.path().join("traffic"))).expect("counts")
+    }
+}

@@ -1,0 +1,11 @@
+//! Plugins of accelerators, run end to end on emulated machines.
+//!
+//! [`Emulated`] makes a folder with the vendor's libraries as links to the emulators, and the
+//! environment under which a process finds them; [`Values`] is a buffer of device memory that a test
+//! can fill and read.
+
+mod emulated;
+mod values;
+
+pub use emulated::Emulated;
+pub use values::Values;
