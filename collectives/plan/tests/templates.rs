@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use unisono_plan::template::{Order, Ring, Rings};
+use unisono_plan::template::{Hierarchical, Level, Order, Ring, Rings};
 use unisono_plan::verify::{Settings, check};
 use unisono_plan::{Algorithm, Op, Template};
 
@@ -88,4 +88,110 @@ fn rings_in_any_order_with_any_weights() {
     }
     println!("{plans} plans, {shared} with hops that two rings share");
     assert!(plans > 11 * 2 * 3 && shared > 3, "{plans} {shared}");
+}
+
+/// Levels of the groups that `level` and the unit give, all with one algorithm.
+fn levels(groups: &[Vec<u32>], algorithms: &[Algorithm]) -> Template {
+    let level = |(of, &algorithm): (&Vec<u32>, &Algorithm)| Level {
+        group_of: of.clone().into(),
+        algorithm,
+    };
+    let levels: Vec<Level> = groups
+        .iter()
+        .zip(algorithms.iter().cycle())
+        .map(level)
+        .collect();
+    Template::Hierarchical(Arc::new(Hierarchical::new(levels).unwrap()))
+}
+
+const WITHIN: [Algorithm; 3] = [
+    Algorithm::MeshOneShot,
+    Algorithm::Ring,
+    Algorithm::HalvingDoubling,
+];
+
+/// The group of each of so many units, in groups of these sizes.
+fn sized(sizes: &[u32]) -> Vec<u32> {
+    let group = |(group, &size): (u32, &u32)| vec![group; size as usize];
+    (0..).zip(sizes).flat_map(group).collect()
+}
+
+#[test]
+fn groups_of_any_sizes() {
+    let shapes: [&[&[u32]]; 12] = [
+        &[&[2, 3]],
+        &[&[8, 4]],
+        &[&[1, 3]],
+        &[&[2, 2, 3]],
+        &[&[4, 4]],
+        &[&[2, 2, 2, 2]],
+        &[&[5, 1, 2]],
+        &[&[1, 1, 1]],
+        &[&[2, 2, 2, 2], &[2, 2]],
+        &[&[2, 2, 1, 1, 3, 3], &[2, 3, 1]],
+        &[&[2, 2, 2, 2, 2, 2], &[2, 2, 2], &[1, 1, 1]],
+        &[&[2, 3, 2, 3], &[2, 2]],
+    ];
+    let mut plans = 0;
+    for shape in shapes {
+        let mut groups: Vec<Vec<u32>> = shape.iter().map(|sizes| sized(sizes)).collect();
+        let top = groups.last().unwrap().iter().max().unwrap() + 1;
+        groups.push(vec![0; top as usize]);
+        let ranks = groups[0].len() as u32;
+        for first in 0..WITHIN.len() {
+            for second in 0..WITHIN.len() {
+                let algorithms = [WITHIN[first], WITHIN[second]];
+                plans += verify(&levels(&groups, &algorithms), ranks);
+            }
+        }
+    }
+    println!("{plans} plans");
+    assert_eq!(plans, shapes.len() * 9 * (3 + 3 * 2));
+}
+
+#[test]
+fn interleaved_ranks_and_random_groups() {
+    let mut numbers = Numbers(3);
+    let mut plans = 0;
+    for _ in 0..40 {
+        let ranks = 2 + numbers.below(15);
+        let groups = 1 + numbers.below(ranks);
+        // Each group has somebody, the others are anywhere.
+        let mut group_of: Vec<u32> = (0..groups).collect();
+        group_of.extend((groups..ranks).map(|_| numbers.below(groups)));
+        let order = numbers.shuffled(ranks);
+        let group_of = order.iter().map(|&at| group_of[at as usize]).collect();
+        let algorithms = [
+            WITHIN[numbers.below(3) as usize],
+            WITHIN[numbers.below(3) as usize],
+        ];
+        let template = levels(&[group_of, vec![0; groups as usize]], &algorithms);
+        plans += verify(&template, ranks);
+    }
+    println!("{plans} plans");
+    assert!(plans >= 40 * 7, "{plans}");
+}
+
+#[test]
+fn groups_that_are_none_are_refused() {
+    let refuse = |levels: Vec<(Vec<u32>, Algorithm)>| {
+        let level = |(of, algorithm): (Vec<u32>, Algorithm)| Level {
+            group_of: of.into(),
+            algorithm,
+        };
+        let levels: Vec<Level> = levels.into_iter().map(level).collect();
+        Hierarchical::new(levels).unwrap_err().to_string()
+    };
+    let mesh = Algorithm::MeshOneShot;
+    assert!(refuse(vec![]).contains("at least one level"));
+    let two = refuse(vec![(vec![0, 1, 1], mesh)]);
+    assert!(two.contains("is the last one, but has 2 groups"), "{two}");
+    let gap = refuse(vec![(vec![0, 2, 2], mesh)]);
+    assert!(gap.contains("nobody in group 1"), "{gap}");
+    let many = refuse(vec![(vec![0, 0, 1], mesh), (vec![0, 0, 0], mesh)]);
+    assert!(many.contains("groups 3 units, but there are 2"), "{many}");
+    let bruck = refuse(vec![(vec![0, 0], Algorithm::Bruck)]);
+    assert!(bruck.contains("can't run bruck"), "{bruck}");
+    let far = refuse(vec![(vec![0, u32::MAX], mesh)]);
+    assert!(far.contains("groups of 2 units"), "{far}");
 }

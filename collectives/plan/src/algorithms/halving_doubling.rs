@@ -19,7 +19,10 @@ use super::team::Team;
 pub(super) fn build(b: &mut Builder) {
     let team = Team::all(b);
     match b.op() {
-        Op::ReduceScatter => scatter(b, &team, Buffer::In, Buffer::Scratch, Buffer::Out, true),
+        Op::ReduceScatter => {
+            let buffers = [Buffer::In, Buffer::Scratch, Buffer::Out];
+            scatter(b, &team, buffers, true);
+        }
         Op::AllGather => {
             let own = Blocks::one(b.rank());
             b.copy(out(own), input(own));
@@ -29,16 +32,10 @@ pub(super) fn build(b: &mut Builder) {
     }
 }
 
-/// Adds up each member's share of what all members have in `held`, by way of `sums`, and stores it
-/// in `result`. If `last`, that completes it.
-pub(crate) fn scatter(
-    b: &mut Builder,
-    team: &Team<'_>,
-    held: Buffer,
-    sums: Buffer,
-    result: Buffer,
-    last: bool,
-) {
+/// Adds up each member's share of what all members have in the first buffer, by way of the second,
+/// and stores it in the third. If `last`, that completes it.
+pub(crate) fn scatter(b: &mut Builder, team: &Team<'_>, buffers: [Buffer; 3], last: bool) {
+    let [held, sums, result] = buffers;
     let mut halving = Halving::new(team, held, sums);
     for level in levels(team.me, team.count()) {
         halving.send(b, &level);

@@ -1,5 +1,6 @@
 //! Programs from templates.
 
+mod hierarchical;
 mod ordered;
 mod rings;
 
@@ -39,6 +40,7 @@ impl Template {
             }
             _ if windowed => Err("it has no plan over windows"),
             Template::Rings(rings) => rings::supports(rings, op),
+            Template::Hierarchical(levels) => hierarchical::supports(levels, op),
             _ => Err("it doesn't have this operation"),
         };
         fits.or_else(no)
@@ -55,6 +57,7 @@ impl Template {
                 Layout::of(*algorithm, op, ranks)
             }
             Template::Rings(rings) => rings::layout(rings, op),
+            Template::Hierarchical(levels) => hierarchical::layout(levels),
             _ => Layout::of(Algorithm::MeshOneShot, op, ranks),
         })
     }
@@ -84,8 +87,10 @@ impl Template {
             alone(&mut b);
             return Ok(b.finish());
         }
-        if let Template::Rings(rings) = self {
-            rings::build(&mut b, rings);
+        match self {
+            Template::Rings(rings) => rings::build(&mut b, rings),
+            Template::Hierarchical(levels) => hierarchical::build(&mut b, levels),
+            _ => {}
         }
         Ok(b.finish())
     }

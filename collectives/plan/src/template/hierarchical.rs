@@ -1,10 +1,13 @@
 //! Groups of ranks, groups of groups, and so on up to one.
 
+mod grid;
+
 use std::sync::Arc;
 
 use crate::algorithms::Algorithm;
 
 use super::TemplateError;
+pub(super) use grid::{Grid, Members, Seen};
 
 /// How the units of one level are grouped.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -12,7 +15,8 @@ pub struct Level {
     /// For each unit the number of its group. The units of the lowest level are the ranks, those
     /// of any other the groups of the level below. Groups are numbered from 0, none is empty.
     pub group_of: Arc<[u32]>,
-    /// What the members of a group run among themselves.
+    /// What the members of a group run among themselves: [`Algorithm::MeshOneShot`],
+    /// [`Algorithm::Ring`] or [`Algorithm::HalvingDoubling`].
     pub algorithm: Algorithm,
 }
 
@@ -21,69 +25,93 @@ pub struct Level {
 ///
 /// A message goes up level by level: the members of a group share it in proportion, each
 /// exchanges its share with the ranks that have the same share in the other groups, and then it
-/// comes down again.
+/// comes down again. Where groups differ in size, shares overlap with those of several ranks of
+/// the other group, and are divided so that each part has one counterpart.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Hierarchical {
+    ranks: u32,
     levels: Arc<[Level]>,
+    grid: Grid,
 }
 
 impl Hierarchical {
-    /// Levels, the lowest first.
+    /// Levels, the lowest first. A level whose groups have one member each does nothing, and may
+    /// be there.
     pub fn new(levels: impl Into<Arc<[Level]>>) -> Result<Self, TemplateError> {
         let levels = levels.into();
         let Some(first) = levels.first() else {
             return Err(TemplateError::Empty { what: "level" });
         };
-        let mut units = first.group_of.len();
-        if units == 0 {
+        let ranks = first.group_of.len();
+        if ranks == 0 {
             return Err(TemplateError::Empty { what: "rank" });
         }
-        if units >= 1 << 31 {
-            let (what, count) = ("ranks", units);
+        if ranks >= 1 << 31 {
+            let (what, count) = ("ranks", ranks);
             return Err(TemplateError::TooMany { what, count });
         }
+        let mut units = ranks;
         for (index, level) in levels.iter().enumerate() {
-            let wrong = |why: String| Err(TemplateError::Levels { index, why });
-            if level.group_of.len() != units {
-                let there = level.group_of.len();
-                return wrong(format!("groups {there} units, but there are {units} below"));
-            }
-            let groups = level
-                .group_of
-                .iter()
-                .max()
-                .map_or(0, |&last| last as usize + 1);
-            if groups > units {
-                return wrong(format!("has {groups} groups of {units} units"));
-            }
-            let mut members = vec![0u32; groups];
-            for &group in level.group_of.iter() {
-                members[group as usize] += 1;
-            }
-            if let Some(empty) = members.iter().position(|&count| count == 0) {
-                return wrong(format!("has nobody in group {empty}"));
-            }
-            units = groups;
+            units = level.check(index, units)?;
         }
         if units != 1 {
             let index = levels.len() - 1;
             let why = format!("is the last one, but has {units} groups");
             return Err(TemplateError::Levels { index, why });
         }
-        Ok(Self { levels })
+        Ok(Self {
+            ranks: ranks as u32,
+            grid: Grid::new(&levels)?,
+            levels,
+        })
     }
 
     /// Ranks of the communicator.
     #[must_use]
     pub fn ranks(&self) -> u32 {
-        self.levels
-            .first()
-            .map_or(0, |level| level.group_of.len() as u32)
+        self.ranks
     }
 
     /// The levels, the lowest first.
     #[must_use]
     pub fn levels(&self) -> &[Level] {
         &self.levels
+    }
+
+    /// Who has which blocks on which level.
+    pub(super) fn grid(&self) -> &Grid {
+        &self.grid
+    }
+}
+
+impl Level {
+    /// Whether the level groups so many units, and into how many groups.
+    fn check(&self, index: usize, units: usize) -> Result<usize, TemplateError> {
+        let wrong = |why: String| Err(TemplateError::Levels { index, why });
+        let known = [
+            Algorithm::MeshOneShot,
+            Algorithm::Ring,
+            Algorithm::HalvingDoubling,
+        ];
+        if !known.contains(&self.algorithm) {
+            return wrong(format!("can't run {} within its groups", self.algorithm));
+        }
+        if self.group_of.len() != units {
+            let there = self.group_of.len();
+            return wrong(format!("groups {there} units, but there are {units} below"));
+        }
+        let last = self.group_of.iter().max().copied().unwrap_or(0);
+        let groups = last as usize + 1;
+        if groups > units {
+            return wrong(format!("has {groups} groups of {units} units"));
+        }
+        let mut members = vec![0u32; groups];
+        for &group in self.group_of.iter() {
+            members[group as usize] += 1;
+        }
+        match members.iter().position(|&count| count == 0) {
+            None => Ok(groups),
+            Some(empty) => wrong(format!("has nobody in group {empty}")),
+        }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::ir::{Action, Blocks, Buffer, MIN_SLOTS, Op, Place, Program, Value};
+use crate::geometry::Geometry;
+use crate::ir::{Action, Blocks, Buffer, MIN_SLOTS, Op, Place, Program, Shares, Value};
 
 use super::Settings;
 use super::error::{Fault, VerifyError};
@@ -77,13 +78,28 @@ fn set(programs: &[Program]) -> Result<(), (u32, String)> {
             let why = format!("{} has no counterpart, or a rank is missing", p.op);
             return Err((p.rank, why));
         }
-        let parts = p.op.parts(p.ranks);
-        if p.ranks > 1 && !p.blocks.is_multiple_of(parts) {
-            let why = format!("{} has {parts} parts, but {} blocks", p.op, p.blocks);
-            return Err((p.rank, why));
-        }
+        shares(p).map_err(|why| (p.rank, why))?;
     }
     Ok(())
+}
+
+/// The shares say how large each block is, and each part of the message has blocks of its own.
+fn shares(p: &Program) -> Result<(), String> {
+    let parts = p.op.parts(p.ranks);
+    let fits = match &p.shares {
+        Shares::Within { starts, .. } => starts.len() == parts as usize + 1,
+        _ => p.ranks == 1 || p.blocks.is_multiple_of(parts),
+    };
+    if !fits {
+        return Err(format!(
+            "{} has {parts} parts, but {} blocks",
+            p.op, p.blocks
+        ));
+    }
+    match Geometry::new(0, p.blocks, p.shares.clone(), 1) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Names are the blocks in another order, in whole sections.
