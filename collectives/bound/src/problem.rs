@@ -164,3 +164,16 @@ pub(crate) fn below(value: f64) -> Option<Rational> {
     }
     Some(ratio(scaled as u128, denominator) * ratio(factor, 1))
 }
+
+/// A whole power, by squaring: only products, so that every host gets the same.
+pub(crate) fn power(base: f64, exponent: u32) -> f64 {
+    let (mut result, mut base, mut left) = (1.0, base, exponent);
+    while left > 0 {
+        if left & 1 == 1 {
+            result *= base;
+        }
+        base *= base;
+        left >>= 1;
+    }
+    result
+}

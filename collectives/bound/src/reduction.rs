@@ -11,6 +11,7 @@
 //! and is solved exactly at any size ([`orient`]). For others, and for switches that reduce, the program
 //! is solved over classes of edges ([`program`]) where there are few.
 
+mod game;
 mod layout;
 mod near;
 mod orient;
@@ -30,6 +31,8 @@ pub(crate) fn all_reduce(problem: &Problem, in_network: bool) -> (Limit, Certifi
     }
     let collapse = Collapse::of(problem);
     let layout = Layout::new(problem, &collapse, in_network);
-    let found = program::solve(problem, &layout).or_else(|| near::solve(problem, &layout));
+    let found = program::solve(problem, &layout)
+        .or_else(|| near::solve(problem, &layout))
+        .or_else(|| game::solve(problem, &layout));
     found.unwrap_or((Limit::Unlimited, Certificate::Nothing))
 }

@@ -74,6 +74,11 @@ impl<'a> Layout<'a> {
         self.collapse.arcs.sizes().len()
     }
 
+    /// What one arc of a class carries, in units.
+    pub(super) fn capacity(&self, class: usize) -> f64 {
+        self.problem.arcs[self.collapse.arcs.representatives()[class] as usize].capacity as f64
+    }
+
     pub(super) fn variables(&self) -> usize {
         let kinds = if self.mirror.is_some() { 1 } else { 2 };
         1 + self.ranks.len() + kinds * self.classes()
@@ -122,13 +127,21 @@ impl<'a> Layout<'a> {
                 .arcs
                 .iter()
                 .map(|&(class, count)| (self.used(class as usize, set.inward), -i128::from(count)));
-            let ranks = set
+            // As weights sum to the rate, what is needed is the weight outside: of the two ways to say
+            // it, the shorter one. That of all vertices is what keeps weights from being less.
+            let outside = self
                 .ranks
                 .iter()
-                .enumerate()
-                .filter(|(_, count)| **count > 0);
-            let ranks = ranks.map(|(class, count)| (self.weight(class), -i128::from(*count)));
-            program.row(arcs.chain(ranks).chain([(0, 1)]), 0);
+                .zip(&set.ranks)
+                .map(|((_, size), count)| size - count);
+            let outside: Vec<u32> = outside.collect();
+            let few = outside.iter().any(|count| *count > 0)
+                && outside.iter().sum::<u32>() < set.ranks.iter().sum::<u32>();
+            let (counts, sign) = if few { (&outside, 1) } else { (&set.ranks, -1) };
+            let ranks = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+            let ranks = ranks.map(|(class, count)| (self.weight(class), sign * i128::from(*count)));
+            let rate = (!few).then_some((0, 1));
+            program.row(arcs.chain(ranks).chain(rate), 0);
         }
         for switch in self.balanced() {
             for &inward in self.directions() {

@@ -6,7 +6,7 @@ use crate::problem::Problem;
 use crate::{Certificate, Limit};
 
 /// The most variables of a program that is solved like this.
-const VARIABLES: usize = 2000;
+const VARIABLES: usize = 1500;
 /// How often rows are added.
 const ROUNDS: usize = 40;
 /// The gap that is as good as none: a part of the rate.

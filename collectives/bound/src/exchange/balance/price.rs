@@ -1,7 +1,7 @@
 //! What a class of arcs costs, by how full it is.
 
 use crate::collapse::Collapse;
-use crate::problem::Problem;
+use crate::problem::{Problem, power};
 
 /// Loads and prices of classes. Only sums, products and quotients are taken of them, so that every
 /// host gets the same.
@@ -91,17 +91,4 @@ impl Prices {
             .map(|(price, narrow)| ((price - EMPTY * narrow).max(0.0) * scale) as u64)
             .collect()
     }
-}
-
-/// A whole power, by squaring.
-fn power(base: f64, exponent: u32) -> f64 {
-    let (mut result, mut base, mut left) = (1.0, base, exponent);
-    while left > 0 {
-        if left & 1 == 1 {
-            result *= base;
-        }
-        base *= base;
-        left >>= 1;
-    }
-    result
 }
