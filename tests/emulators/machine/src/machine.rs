@@ -21,7 +21,10 @@ pub struct Machine {
     /// The seed of its scheduling.
     pub seed: u64,
     devices: Vec<Arc<Device>>,
-    kernels: Option<Kernels>,
+    /// Where the kernels are. They are opened by the first library that runs one: several may hold a
+    /// machine, and the kernels call the one that opened them.
+    kernels_at: Option<PathBuf>,
+    kernels: OnceLock<Option<Kernels>>,
     ids: AtomicU64,
     link_bytes: AtomicU64,
 }
@@ -61,7 +64,7 @@ fn make() -> Result<Machine, String> {
         BoxFile::read(&file)?,
         seed,
         path(crate::TRAFFIC).as_deref(),
-        path(crate::KERNELS).as_deref(),
+        path(crate::KERNELS),
     )
 }
 
@@ -70,11 +73,8 @@ impl Machine {
         facts: BoxFile,
         seed: u64,
         traffic: Option<&Path>,
-        kernels: Option<&Path>,
+        kernels_at: Option<PathBuf>,
     ) -> Result<Self, String> {
-        let kernels = kernels.map(|path| {
-            Kernels::open(path).map_err(|error| format!("{}: {error}", path.display()))
-        });
         Ok(Self {
             space: Space::new().map_err(|e| format!("no address space: {e}"))?,
             traffic: Traffic::open(traffic).map_err(|e| format!("no counts: {e}"))?,
@@ -82,7 +82,8 @@ impl Machine {
             devices: (0..facts.devices)
                 .map(|i| Arc::new(Device::new(i)))
                 .collect(),
-            kernels: kernels.transpose()?,
+            kernels_at,
+            kernels: OnceLock::new(),
             ids: AtomicU64::new(1),
             link_bytes: AtomicU64::new(0),
             facts,
@@ -98,7 +99,15 @@ impl Machine {
     /// A kernel by its name, if there is a library of kernels and it has one.
     #[must_use]
     pub fn kernel(&self, name: &str) -> Option<Kernel> {
-        self.kernels.as_ref()?.get(name)
+        let kernels = self.kernels.get_or_init(|| {
+            let path = self.kernels_at.as_ref()?;
+            let opened = Kernels::open(path);
+            if let Err(error) = &opened {
+                eprintln!("emulator: {}: {error}", path.display());
+            }
+            opened.ok()
+        });
+        kernels.as_ref()?.get(name)
     }
 
     /// A number that nothing else of this process has.
