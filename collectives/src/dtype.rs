@@ -1,9 +1,11 @@
-//! Data types and reductions, as callers name them.
+//! Data types, as callers name them.
 
 use std::fmt;
 use std::str::FromStr;
 
-use unisono_abi::{dtype, reduction};
+use unisono_abi::dtype;
+
+use crate::float8::{F8E4M3, F8E5M2};
 
 /// The type of one element of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,11 +24,13 @@ pub enum DataType {
     Bf16 = dtype::BF16,
     F32 = dtype::F32,
     F64 = dtype::F64,
+    F8E4M3 = dtype::F8E4M3FN,
+    F8E5M2 = dtype::F8E5M2,
 }
 
 impl DataType {
     /// Every type, in the order of its number in the contract.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::I8,
         Self::U8,
         Self::I16,
@@ -39,13 +43,15 @@ impl DataType {
         Self::Bf16,
         Self::F32,
         Self::F64,
+        Self::F8E4M3,
+        Self::F8E5M2,
     ];
 
     /// Bytes of one element.
     #[must_use]
     pub const fn size(self) -> usize {
         match self {
-            Self::I8 | Self::U8 => 1,
+            Self::I8 | Self::U8 | Self::F8E4M3 | Self::F8E5M2 => 1,
             Self::I16 | Self::U16 | Self::F16 | Self::Bf16 => 2,
             Self::I32 | Self::U32 | Self::F32 => 4,
             Self::I64 | Self::U64 | Self::F64 => 8,
@@ -68,7 +74,15 @@ impl DataType {
             Self::Bf16 => "bf16",
             Self::F32 => "f32",
             Self::F64 => "f64",
+            Self::F8E4M3 => "f8e4m3",
+            Self::F8E5M2 => "f8e5m2",
         }
+    }
+
+    /// Whether it is an integer.
+    #[must_use]
+    pub const fn is_integer(self) -> bool {
+        self.code() <= dtype::U64
     }
 
     /// The number in the plugin contract (`unisono_dtype`).
@@ -93,7 +107,7 @@ impl fmt::Display for DataType {
 impl FromStr for DataType {
     type Err = String;
 
-    /// Takes Rust's names and those of nccl-tests (`float`, `half`, `bfloat16`, `int8`, …).
+    /// Takes Rust's names, those of nccl-tests (`float`, `half`, `bfloat16`, `int8`, …) and PyTorch's.
     fn from_str(text: &str) -> Result<Self, String> {
         let name = match text {
             "int8" | "char" => "i8",
@@ -108,6 +122,8 @@ impl FromStr for DataType {
             "bfloat16" => "bf16",
             "float" | "float32" => "f32",
             "double" | "float64" => "f64",
+            "f8e4m3fn" | "float8_e4m3fn" | "float8e4m3" => "f8e4m3",
+            "float8_e5m2" | "float8e5m2" => "f8e5m2",
             other => other,
         };
         Self::ALL
@@ -117,67 +133,6 @@ impl FromStr for DataType {
                 let known: Vec<_> = Self::ALL.iter().map(|t| t.name()).collect();
                 format!("unknown data type `{text}`; known: {}", known.join(", "))
             })
-    }
-}
-
-/// How contributions are combined.
-///
-/// Floats are computed in their type (f16 and bf16 in f32) and rounded after each step; `Min` and
-/// `Max` give NaN if any input is NaN. Integers wrap. `Avg` is the sum divided by the number of
-/// ranks: floats in the type of computation, integers rounded toward zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-#[allow(missing_docs, reason = "the names are the operations")]
-pub enum ReduceOp {
-    Sum = 1,
-    Prod = 2,
-    Min = 3,
-    Max = 4,
-    Avg = 5,
-}
-
-impl ReduceOp {
-    /// Every reduction.
-    pub const ALL: [Self; 5] = [Self::Sum, Self::Prod, Self::Min, Self::Max, Self::Avg];
-
-    /// The name: `sum`, `prod`, `min`, `max`, `avg`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sum => "sum",
-            Self::Prod => "prod",
-            Self::Min => "min",
-            Self::Max => "max",
-            Self::Avg => "avg",
-        }
-    }
-
-    /// The number in the plugin contract; `Avg` is a sum whose last step divides.
-    #[must_use]
-    pub const fn code(self) -> u16 {
-        match self {
-            Self::Sum | Self::Avg => reduction::SUM,
-            Self::Prod => reduction::PROD,
-            Self::Min => reduction::MIN,
-            Self::Max => reduction::MAX,
-        }
-    }
-}
-
-impl fmt::Display for ReduceOp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for ReduceOp {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|op| op.name() == text)
-            .ok_or_else(|| format!("unknown reduction `{text}`; known: sum, prod, min, max, avg"))
     }
 }
 
@@ -201,7 +156,7 @@ macro_rules! elements {
 }
 elements! {
     i8 => I8, u8 => U8, i16 => I16, u16 => U16, i32 => I32, u32 => U32, i64 => I64, u64 => U64,
-    half::f16 => F16, half::bf16 => Bf16, f32 => F32, f64 => F64,
+    half::f16 => F16, half::bf16 => Bf16, f32 => F32, f64 => F64, F8E4M3 => F8E4M3, F8E5M2 => F8E5M2,
 }
 
 #[cfg(test)]
@@ -214,9 +169,7 @@ mod tests {
             assert_eq!(t.name().parse(), Ok(t));
             assert_eq!(DataType::from_code(t.code()), Some(t));
         }
-        for op in ReduceOp::ALL {
-            assert_eq!(op.name().parse(), Ok(op));
-        }
+        assert_eq!("float8_e4m3fn".parse(), Ok(DataType::F8E4M3));
         assert_eq!("float".parse(), Ok(DataType::F32));
         assert!("complex".parse::<DataType>().is_err());
     }

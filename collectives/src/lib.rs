@@ -12,24 +12,29 @@ mod communicator;
 mod dtype;
 mod error;
 mod execute;
+mod float8;
 mod fork;
 mod options;
 mod overlays;
 mod progress;
+mod reduction;
 mod runtime;
 mod signature;
 mod tune;
 mod world;
 
 pub use communicator::{
-    AbortHandle, Buffer, Communicator, Explanation, Grid, ParseGridError, Pending, Registration,
-    Window, Work,
+    AbortHandle, Buffer, Communicator, Explanation, Grid, ParseGridError, Pending, RawCall,
+    Registration, Window, Work,
 };
-pub use dtype::{DataType, Element, ReduceOp};
+pub use dtype::{DataType, Element};
 pub use error::{Error, Mismatch, RankStatus, Result, Timeout};
+pub use float8::{F8E4M3, F8E5M2};
 pub use options::{InitOptions, MemoryOptions, PluginRequest, Rules, Timeouts};
+pub use reduction::{Order, ReduceOp, Reduction, ReductionKind, UserReduction};
 pub use signature::{Call, CallKind};
 pub use tune::{
     Calibration, Choice, FabricFigures, LinkFigures, PlanFigures, TuneOptions, TuneProgress,
 };
+pub use unisono_plan::geometry::Sizes;
 pub use unisono_plan::{Algorithm, Op};

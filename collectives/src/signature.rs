@@ -6,7 +6,9 @@
 
 use std::fmt;
 
-use crate::{DataType, ReduceOp};
+use unisono_plan::Op;
+
+use crate::{DataType, ReductionKind};
 
 /// The kind of a call, as it stands in a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,10 +26,13 @@ pub enum CallKind {
     Gather = 8,
     Scatter = 9,
     AllToAll = 10,
+    AllGatherV = 11,
+    ReduceScatterV = 12,
+    AllToAllV = 13,
 }
 
 impl CallKind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 13] = [
         Self::AllReduce,
         Self::ReduceScatter,
         Self::AllGather,
@@ -38,7 +43,36 @@ impl CallKind {
         Self::Gather,
         Self::Scatter,
         Self::AllToAll,
+        Self::AllGatherV,
+        Self::ReduceScatterV,
+        Self::AllToAllV,
     ];
+
+    /// The kind of an operation whose blocks are equal.
+    pub(crate) const fn of(op: Op) -> Self {
+        match op {
+            Op::AllReduce => Self::AllReduce,
+            Op::ReduceScatter => Self::ReduceScatter,
+            Op::AllGather => Self::AllGather,
+            Op::Broadcast { .. } => Self::Broadcast,
+            Op::Reduce { .. } => Self::Reduce,
+            Op::Gather { .. } => Self::Gather,
+            Op::Scatter { .. } => Self::Scatter,
+            Op::AllToAll => Self::AllToAll,
+            Op::Barrier => Self::Barrier,
+            Op::Send { .. } | Op::Recv { .. } => Self::SendRecv,
+        }
+    }
+
+    /// The kind of an operation whose blocks have lengths of their own, if it has such a form.
+    pub(crate) const fn with_parts(op: Op) -> Option<Self> {
+        match op {
+            Op::AllGather => Some(Self::AllGatherV),
+            Op::ReduceScatter => Some(Self::ReduceScatterV),
+            Op::AllToAll => Some(Self::AllToAllV),
+            _ => None,
+        }
+    }
 
     /// The name, as in the API.
     #[must_use]
@@ -54,6 +88,9 @@ impl CallKind {
             Self::Gather => "gather",
             Self::Scatter => "scatter",
             Self::AllToAll => "all_to_all",
+            Self::AllGatherV => "all_gather_v",
+            Self::ReduceScatterV => "reduce_scatter_v",
+            Self::AllToAllV => "all_to_all_v",
         }
     }
 }
@@ -65,24 +102,28 @@ pub struct Call {
     pub kind: CallKind,
     /// The communicator's n-th collective, or the pair's n-th message, from 0, modulo 2^32.
     pub sequence: u32,
-    /// Elements, in the sense of the API's `count`.
+    /// Elements, in the sense of the API's `count`; of all_gather_v and reduce_scatter_v all in
+    /// all, of all_to_all_v those between the two ranks that compare, else [`Call::PER_PAIR`].
     pub count: u64,
     /// The type of an element; `None` for a barrier.
     pub dtype: Option<DataType>,
     /// The reduction, where there is one.
-    pub op: Option<ReduceOp>,
+    pub op: Option<ReductionKind>,
     /// The root, where there is one.
     pub root: Option<u32>,
-    /// A hash of how it runs: algorithm, pieces, windows.
+    /// A hash of how it runs: algorithm, pieces, windows, the counts of all_gather_v and its like.
     pub plan: u32,
 }
 
 impl Call {
+    /// The count of an all_to_all_v as a whole: each two ranks have their own.
+    pub const PER_PAIR: u64 = u64::MAX;
+
     /// The words that travel.
     #[must_use]
     pub fn words(&self) -> [u64; 3] {
         let dtype = u64::from(self.dtype.map_or(0, DataType::code));
-        let op = self.op.map_or(0, |op| op as u64);
+        let op = self.op.map_or(0, |op| u64::from(op.code()));
         [
             u64::from(self.sequence) << 32 | (self.kind as u64) << 16 | dtype << 8 | op,
             self.count,
@@ -100,7 +141,7 @@ impl Call {
             sequence: (words[0] >> 32) as u32,
             count: words[1],
             dtype: DataType::from_code(u16::from(byte(8))),
-            op: ReduceOp::ALL.into_iter().find(|op| *op as u8 == byte(0)),
+            op: ReductionKind::from_code(byte(0)),
             root: (root != u32::MAX).then_some(root),
             plan: words[2] as u32,
         })
@@ -117,7 +158,13 @@ impl fmt::Display for Call {
             result
         };
         if let Some(dtype) = self.dtype {
-            item(f, format!("count {}", self.count))?;
+            match (self.kind, self.count) {
+                (CallKind::AllToAllV, Self::PER_PAIR) => {}
+                (CallKind::AllToAllV, count) => {
+                    item(f, format!("count {count} between these two"))?;
+                }
+                (_, count) => item(f, format!("count {count}"))?,
+            }
             item(f, dtype.to_string())?;
         }
         if let Some(op) = self.op {
@@ -163,7 +210,7 @@ mod tests {
             sequence: 3,
             count: 1024,
             dtype: Some(DataType::F32),
-            op: Some(ReduceOp::Sum),
+            op: Some(crate::ReduceOp::Sum.into()),
             root: None,
             plan: 1,
         };

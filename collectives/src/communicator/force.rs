@@ -1,13 +1,16 @@
 //! Calls whose plan the caller names, for measuring it.
 
-use super::Communicator;
-use super::ops::Ends;
-use super::start::Request;
-use crate::error::Result;
-use crate::{Algorithm, DataType, ReduceOp};
 use unisono_plan::Op;
 use unisono_plan::cost::Fabric;
+use unisono_plan::geometry::Sizes;
 use unisono_plan::select::{Override, Overrides};
+
+use super::Communicator;
+use super::asked::{Asked, Ends};
+use super::start::Request;
+use crate::error::Result;
+use crate::signature::CallKind;
+use crate::{Algorithm, DataType, ReduceOp};
 
 /// A plan by name, cut in a certain way. All ranks must name the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,18 +50,20 @@ impl Communicator {
         forced: Forced,
     ) -> Result<()> {
         debug_assert!(count as usize <= send.len().min(recv.len()));
-        let request = Request {
+        let asked = Asked {
             op,
-            count,
-            dtype: DataType::F32,
-            reduction,
+            kind: CallKind::of(op),
+            sizes: Sizes::Equal(count),
             ends: Ends {
                 input: send.as_ptr() as u64,
                 output: recv.as_mut_ptr() as u64,
             },
-            deadline: self.shared.world.options.timeouts.op,
         };
-        self.shared.run_as(&request, Some(forced))
+        let request = self.request(asked, DataType::F32, reduction.map(Into::into));
+        self.shared.run(Request {
+            forced: Some(forced),
+            ..request
+        })
     }
 
     /// Bytes of a slot: the largest put.

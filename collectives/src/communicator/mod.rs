@@ -1,5 +1,6 @@
 //! What users hold: a set of ranks that can call collectives together.
 
+mod asked;
 mod buffer;
 mod channel;
 mod fabric;
@@ -12,6 +13,7 @@ mod plans;
 mod shared;
 mod split;
 mod start;
+mod stream;
 mod window;
 mod wire;
 mod work;
@@ -23,6 +25,7 @@ pub use buffer::Buffer;
 pub use failure::AbortHandle;
 pub(crate) use force::Forced;
 pub use grid::{Grid, ParseGridError};
+pub use ops::RawCall;
 pub use plans::Explanation;
 pub(crate) use shared::Shared;
 pub use window::{Registration, Window};

@@ -7,27 +7,84 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use unisono_hal::SupportQuery;
 use unisono_plan::geometry::Sizes;
 use unisono_plan::select::{self, Overrides, Selection};
-use unisono_plan::{Geometry, Op, Shape};
+use unisono_plan::{Geometry, GeometryError, Op, Program, Shape};
 
 use super::Communicator;
+use super::asked::Asked;
 use super::force::Forced;
 use super::shared::{Shared, mix};
 use super::start::Request;
 use crate::error::{Error, Result};
 use crate::execute::Planned;
-use crate::{Algorithm, DataType, ReduceOp};
+use crate::reduction::{How, Order};
+use crate::signature::CallKind;
+use crate::{Algorithm, DataType, ReduceOp, Reduction, ReductionKind};
 
 /// Plans kept at most; a job that uses more shapes plans some of them again.
 const KEPT: usize = 1024;
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     op: Op,
+    kind: CallKind,
+    /// Elements of the larger buffer, where all blocks are equal.
     count: u64,
+    /// Elements of each part, where they are not; else empty.
+    parts: Box<[u64]>,
     dtype: DataType,
-    reduction: Option<ReduceOp>,
+    reduction: Option<ReductionKind>,
     windows: bool,
     forced: Option<Forced>,
+}
+
+impl Key {
+    fn new(request: &Request<'_>, windows: bool) -> Self {
+        let Asked {
+            op, kind, sizes, ..
+        } = request.asked;
+        let (count, parts): (u64, &[u64]) = match sizes {
+            Sizes::Equal(count) => (count, &[]),
+            Sizes::Parts(parts) => (0, parts),
+        };
+        Self {
+            op,
+            kind,
+            count,
+            parts: parts.into(),
+            dtype: request.dtype,
+            reduction: request.kind(),
+            windows,
+            forced: request.forced,
+        }
+    }
+
+    fn sizes(&self) -> Sizes<'_> {
+        match &*self.parts {
+            [] => Sizes::Equal(self.count),
+            parts => Sizes::Parts(parts),
+        }
+    }
+
+    /// Elements of the larger buffer; `None` if they are too many to count.
+    fn elements(&self, ranks: u32) -> Option<u64> {
+        let sum = |parts: &[u64]| parts.iter().try_fold(0_u64, |sum, n| sum.checked_add(*n));
+        match (self.kind, &*self.parts) {
+            (_, []) => Some(self.count),
+            (CallKind::AllToAllV, parts) => {
+                let (sent, received) = parts.split_at((ranks as usize).min(parts.len()));
+                Some(sum(sent)?.max(sum(received)?))
+            }
+            (_, parts) => sum(parts),
+        }
+    }
+
+    fn op(&self) -> Option<ReduceOp> {
+        match self.reduction {
+            Some(ReductionKind::Op(op)) => Some(op),
+            Some(ReductionKind::ScaledSum) => Some(ReduceOp::Sum),
+            Some(ReductionKind::User(_)) | None => None,
+        }
+    }
 }
 
 /// The plans of one communicator.
@@ -40,6 +97,15 @@ struct Kept {
     all: HashMap<Key, Arc<Planned>>,
 }
 
+/// What was chosen for a call.
+struct Choice {
+    algorithm: Algorithm,
+    windowed: bool,
+    pieces: u64,
+    /// Bytes that a put holds at most.
+    put_bytes: u64,
+}
+
 impl Plans {
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -48,20 +114,9 @@ impl Plans {
 
 impl Shared {
     /// The plan of a request, which is checked on the way.
-    pub(super) fn plan(
-        &self,
-        request: &Request,
-        windows: bool,
-        forced: Option<Forced>,
-    ) -> Result<Arc<Planned>> {
-        let key = Key {
-            op: request.op,
-            count: request.count,
-            dtype: request.dtype,
-            reduction: request.reduction,
-            windows,
-            forced,
-        };
+    pub(super) fn plan(&self, request: &Request<'_>, windows: bool) -> Result<Arc<Planned>> {
+        check_type(request)?;
+        let key = Key::new(request, windows);
         let mut kept = self.plans.lock();
         if let Some((last, planned)) = &kept.last
             && *last == key
@@ -75,7 +130,7 @@ impl Shared {
                 if kept.all.len() >= KEPT {
                     kept.all.clear();
                 }
-                kept.all.insert(key, planned.clone());
+                kept.all.insert(key.clone(), planned.clone());
                 planned
             }
         };
@@ -84,42 +139,43 @@ impl Shared {
     }
 
     fn make(&self, key: &Key) -> Result<Planned> {
-        let call = key.op.name();
+        let call = key.kind.name();
         self.check_ranks(key.op)?;
         self.check_device(key)?;
         let element = key.dtype.size() as u64;
         let bytes = key
-            .count
-            .checked_mul(element)
+            .elements(self.size())
+            .and_then(|elements| elements.checked_mul(element))
             .filter(|bytes| *bytes < 1 << 62);
         let bytes = bytes.ok_or_else(|| {
             Error::invalid(
                 call,
-                format!("{} elements of {} are too many", key.count, key.dtype),
+                format!("so many elements of {} are too many", key.dtype),
             )
         })?;
-        let rule = key.forced.map(Forced::rule);
-        let overrides = rule.as_ref().unwrap_or(&self.overrides);
-        let selection = self.select(key.op, bytes, key.dtype, key.windows, overrides)?;
-        let winner = selection.winner();
         let unsupported = |why: String| Error::Unsupported { call, why };
+        let choice = self.choose(key, bytes)?;
         let program = unisono_plan::generate(
-            winner.algorithm,
+            choice.algorithm,
             &Shape {
                 op: key.op,
                 ranks: self.size(),
                 rank: self.rank,
-                windowed: winner.windowed,
+                windowed: choice.windowed,
             },
         )
         .map_err(|e| unsupported(e.to_string()))?;
-        let geometry = Geometry::of(&program, Sizes::Equal(key.count))
-            .and_then(|whole| whole.in_pieces(winner.pieces))
+        let geometry = self
+            .cut(key, &program, &choice)
             .map_err(|e| unsupported(e.to_string()))?;
-        let hash = mix(winner.pieces
-            ^ (winner.algorithm as u64) << 56
-            ^ u64::from(winner.windowed) << 55
+        let mut hash = mix(choice.pieces
+            ^ (choice.algorithm as u64) << 56
+            ^ u64::from(choice.windowed) << 55
             ^ self.slot_bytes.rotate_left(17));
+        if key.kind != CallKind::AllToAllV {
+            // Every rank knows the sizes of all parts.
+            hash = key.parts.iter().fold(hash, |hash, part| mix(hash ^ part));
+        }
         Ok(Planned {
             geometry,
             element,
@@ -128,25 +184,79 @@ impl Shared {
             } else {
                 key.dtype.code()
             },
-            reduction: key.reduction.map_or(0, ReduceOp::code),
-            divisor: match key.reduction {
+            reduction: key.op().map_or(0, ReduceOp::code),
+            divisor: match key.op() {
                 Some(ReduceOp::Avg) if self.size() > 1 => self.size(),
                 _ => 0,
             },
-            windowed: winner.windowed,
+            scaled: key.reduction == Some(ReductionKind::ScaledSum),
+            windowed: choice.windowed,
             hash: hash as u32,
             program,
         })
     }
 
-    fn select(
+    /// The algorithm, and how the message is cut.
+    fn choose(&self, key: &Key, bytes: u64) -> Result<Choice> {
+        if key.kind == CallKind::AllToAllV {
+            // A rank knows its own sizes alone, so nothing can be chosen by them, and each block
+            // has pieces of its own.
+            return Ok(Choice {
+                algorithm: Algorithm::MeshOneShot,
+                windowed: false,
+                pieces: 0,
+                put_bytes: self.slot_bytes,
+            });
+        }
+        let in_order = key.reduction == Some(ReductionKind::User(Order::Ranks));
+        let request = select::Request {
+            op: key.op,
+            bytes,
+            element_bytes: key.dtype.size() as u32,
+            slot_bytes: self.slot_bytes,
+            windows: key.windows,
+            deterministic: in_order || self.world.options.deterministic,
+        };
+        let rule = key.forced.map(Forced::rule);
+        let selection = self.select(&request, rule.as_ref().unwrap_or(&self.overrides))?;
+        let winner = selection.winner();
+        Ok(Choice {
+            algorithm: winner.algorithm,
+            windowed: winner.windowed,
+            pieces: winner.pieces,
+            put_bytes: winner.put_bytes.min(self.slot_bytes),
+        })
+    }
+
+    /// Cuts the message into blocks and pieces.
+    fn cut(
         &self,
-        op: Op,
-        bytes: u64,
-        dtype: DataType,
-        windows: bool,
-        overrides: &Overrides,
-    ) -> Result<Selection> {
+        key: &Key,
+        program: &Program,
+        choice: &Choice,
+    ) -> std::result::Result<Geometry, GeometryError> {
+        let element = key.dtype.size() as u32;
+        let whole = Geometry::of(program, key.sizes())?;
+        match key.kind {
+            CallKind::AllToAllV => whole.in_own_pieces(element, choice.put_bytes),
+            CallKind::AllGatherV | CallKind::ReduceScatterV => {
+                let blocks = program.max_put_blocks;
+                let pieces = whole.pieces_for(blocks, element, choice.put_bytes)?;
+                whole.in_pieces(pieces)
+            }
+            _ => whole.in_pieces(choice.pieces),
+        }
+    }
+
+    fn select(&self, request: &select::Request, overrides: &Overrides) -> Result<Selection> {
+        select::select(request, &self.fabric, overrides).map_err(|e| Error::Unsupported {
+            call: request.op.name(),
+            why: e.to_string(),
+        })
+    }
+
+    fn explain(&self, op: Op, bytes: u64, dtype: DataType, windows: bool) -> Result<Explanation> {
+        self.check_ranks(op)?;
         let request = select::Request {
             op,
             bytes,
@@ -155,40 +265,46 @@ impl Shared {
             windows,
             deterministic: self.world.options.deterministic,
         };
-        select::select(&request, &self.fabric, overrides).map_err(|e| Error::Unsupported {
-            call: op.name(),
-            why: e.to_string(),
-        })
-    }
-
-    fn explain(&self, op: Op, bytes: u64, dtype: DataType, windows: bool) -> Result<Explanation> {
-        self.select(op, bytes, dtype, windows, &self.overrides)
-            .map(Explanation)
+        self.select(&request, &self.overrides).map(Explanation)
     }
 
     /// What the device cannot do is refused here, on every rank, and never discovered on the way.
     fn check_device(&self, key: &Key) -> Result<()> {
-        let (Some(reduction), true) = (key.reduction, self.size() > 1) else {
+        use unisono_abi::command_kind::{CALL, REDUCE, SCALE};
+        let Some(kind) = key.reduction else {
             return Ok(());
         };
-        let place = unisono_hal::Place::Device;
-        let query = SupportQuery {
-            command: unisono_abi::command_kind::REDUCE,
-            dtype: key.dtype.code(),
-            reduction: reduction.code(),
-            source: place,
-            destination: place,
+        let device = &self.world.device;
+        let has = |command, reduction| {
+            let place = unisono_hal::Place::Device;
+            device.supports(&SupportQuery {
+                command,
+                dtype: key.dtype.code(),
+                reduction,
+                source: place,
+                destination: place,
+            })
         };
-        if self.world.device.supports(&query) {
-            return Ok(());
-        }
+        let reduces = self.size() > 1;
+        let lacks = match kind {
+            ReductionKind::User(_) if reduces && !has(CALL, 0) => {
+                "cannot call a function of this process: a reduction of the user's own runs where \
+                 the CPU computes"
+                    .to_owned()
+            }
+            ReductionKind::ScaledSum if !has(SCALE, 0) => {
+                format!("cannot multiply {} by a factor", key.dtype)
+            }
+            _ => match key.op() {
+                Some(op) if reduces && !has(REDUCE, op.code()) => {
+                    format!("has no {kind} of {}", key.dtype)
+                }
+                _ => return Ok(()),
+            },
+        };
         Err(Error::Unsupported {
-            call: key.op.name(),
-            why: format!(
-                "device `{}` has no {reduction} of {}",
-                self.world.device.info().name,
-                key.dtype
-            ),
+            call: key.kind.name(),
+            why: format!("device `{}` {lacks}", device.info().name),
         })
     }
 
@@ -219,6 +335,27 @@ impl Shared {
         }
         Ok(())
     }
+}
+
+/// Refuses a reduction that is not defined on the elements.
+fn check_type(request: &Request<'_>) -> Result<()> {
+    let dtype = request.dtype;
+    let wrong = match &request.reduction {
+        Some(Reduction(How::Op(op))) if !op.applies_to(dtype) => {
+            format!("{op} is for integers, not for {dtype}")
+        }
+        Some(Reduction(How::Scaled(factor))) if factor.dtype != dtype => {
+            format!("the factor is of {}, the elements of {dtype}", factor.dtype)
+        }
+        Some(Reduction(How::User(user))) if user.dtype() != dtype => {
+            format!(
+                "the reduction is of {}, the elements of {dtype}",
+                user.dtype()
+            )
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::invalid(request.asked.kind.name(), wrong))
 }
 
 /// Why a call of a certain size runs as it does: the candidates, their predicted times, the winner.
@@ -259,7 +396,6 @@ impl Communicator {
     /// If it cannot run: a forced algorithm, no such root.
     pub fn explain(&self, op: Op, bytes: u64, dtype: DataType) -> Result<Explanation> {
         self.shared.not_forked()?;
-        self.shared.check_ranks(op)?;
         self.shared.explain(op, bytes, dtype, false)
     }
 
@@ -269,7 +405,6 @@ impl Communicator {
     /// As there.
     pub fn explain_windows(&self, op: Op, bytes: u64, dtype: DataType) -> Result<Explanation> {
         self.shared.not_forked()?;
-        self.shared.check_ranks(op)?;
         self.shared.explain(op, bytes, dtype, true)
     }
 }

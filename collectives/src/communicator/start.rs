@@ -5,37 +5,38 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use unisono_plan::Op as PlanOp;
+use unisono_plan::geometry::Sizes;
 
+use super::asked::{Asked, Ends};
 use super::force::Forced;
-use super::ops::Ends;
 use super::shared::{Shared, mix};
-use super::window::{InPlace, Windowed};
+use super::window::{InPlace, Starts, Windowed};
 use crate::error::{Error, Result};
 use crate::execute::{Op, Planned, State};
 use crate::progress::progress;
 use crate::signature::{Call, CallKind};
-use crate::{DataType, ReduceOp, fork};
+use crate::{DataType, Reduction, ReductionKind, fork};
 
 /// What a caller asks for.
-pub(super) struct Request {
-    pub op: PlanOp,
-    /// Elements of the whole message.
-    pub count: u64,
+pub(super) struct Request<'a> {
+    pub asked: Asked<'a>,
     pub dtype: DataType,
-    pub reduction: Option<ReduceOp>,
-    pub ends: Ends,
+    pub reduction: Option<Reduction>,
+    /// The plan, if the caller names it.
+    pub forced: Option<Forced>,
     pub deadline: Duration,
+}
+
+impl Request<'_> {
+    pub(super) fn kind(&self) -> Option<ReductionKind> {
+        self.reduction.as_ref().map(Reduction::kind)
+    }
 }
 
 impl Shared {
     /// Runs a request on this thread; returns when it is complete.
-    pub(super) fn run(&self, request: &Request) -> Result<()> {
-        self.run_as(request, None)
-    }
-
-    /// [`Shared::run`], by a certain plan if one is named.
-    pub(super) fn run_as(&self, request: &Request, forced: Option<Forced>) -> Result<()> {
-        let (planned, windowed) = self.check(request, forced)?;
+    pub(super) fn run(&self, request: Request<'_>) -> Result<()> {
+        let (planned, windowed) = self.check(&request)?;
         let mut state = self.lane.lock();
         let op = self.bind(&mut state, planned, windowed, request, None);
         let number = self.lane.enqueue(&mut state, op);
@@ -45,10 +46,10 @@ impl Shared {
     /// Appends a request and returns at once.
     pub(super) fn start(
         &self,
-        request: &Request,
+        request: Request<'_>,
         keep: Option<Box<dyn Any + Send>>,
     ) -> Result<u64> {
-        let (planned, windowed) = self.check(request, None)?;
+        let (planned, windowed) = self.check(&request)?;
         let mut state = self.lane.lock();
         let op = self.bind(&mut state, planned, windowed, request, keep);
         let number = self.lane.enqueue(&mut state, op);
@@ -58,19 +59,21 @@ impl Shared {
     }
 
     /// Whether the communicator can take a call now, and the call's plan.
-    fn check(
-        &self,
-        request: &Request,
-        forced: Option<Forced>,
-    ) -> Result<(Arc<Planned>, Option<Windowed>)> {
+    fn check(&self, request: &Request<'_>) -> Result<(Arc<Planned>, Option<Windowed>)> {
         if !fork::is(self.generation) {
             return Err(Error::ForkedProcess);
         }
         if let Some(error) = self.lane.failure() {
             return Err(error.clone());
         }
-        let windowed = self.windows.find(request.ends, self.in_place(request));
-        let planned = self.plan(request, windowed.is_some(), forced)?;
+        let windowed = match request.kind() {
+            // What peers read there is not scaled.
+            Some(ReductionKind::ScaledSum) => None,
+            _ => self
+                .windows
+                .find(request.asked.ends, self.in_place(request)),
+        };
+        let planned = self.plan(request, windowed.is_some())?;
         let windowed = windowed.filter(|_| planned.windowed);
         Ok((planned, windowed))
     }
@@ -80,11 +83,16 @@ impl Shared {
         state: &mut State,
         planned: Arc<Planned>,
         windowed: Option<Windowed>,
-        request: &Request,
+        request: Request<'_>,
         keep: Option<Box<dyn Any + Send>>,
     ) -> Op {
-        let kind = kind(request.op);
-        let sequence = match request.op {
+        let Asked {
+            op,
+            kind,
+            sizes,
+            ends,
+        } = request.asked;
+        let sequence = match op {
             PlanOp::Send { to } => state.next_message(to, true),
             PlanOp::Recv { from } => state.next_message(from, false),
             _ => state.next_collective(),
@@ -92,61 +100,63 @@ impl Shared {
         let call = Call {
             kind,
             sequence,
-            count: self.api_count(request),
-            dtype: (request.op != PlanOp::Barrier).then_some(request.dtype),
-            op: request.reduction,
-            root: request.op.root(),
+            count: self.api_count(&request.asked),
+            dtype: (op != PlanOp::Barrier).then_some(request.dtype),
+            op: request.kind(),
+            root: op.root(),
             plan: windowed.as_ref().map_or(planned.hash, |windowed| {
                 mix(u64::from(planned.hash) ^ windowed.key) as u32
             }),
+        };
+        let pairs: &[u64] = match (kind, sizes) {
+            (CallKind::AllToAllV, Sizes::Parts(pairs)) => pairs,
+            _ => &[],
         };
         Op {
             words: call.words(),
             planned,
             call,
-            input: request.ends.input,
-            output: request.ends.output,
+            pairs: pairs.into(),
+            input: ends.input,
+            output: ends.output,
             peers: windowed.map(|w| w.peers).unwrap_or_default(),
+            reduction: request.reduction,
             keep,
             deadline: request.deadline,
             started: None,
         }
     }
 
-    fn in_place(&self, request: &Request) -> InPlace {
-        let Ends { input, output } = request.ends;
-        let block_bytes = self.api_count(request) * request.dtype.size() as u64;
-        let own = u64::from(self.rank) * block_bytes;
-        match request.op {
-            PlanOp::AllGather if input == output + own => InPlace::InputInOutput { block_bytes },
-            PlanOp::ReduceScatter if output == input + own => {
-                InPlace::OutputInInput { block_bytes }
+    fn in_place<'a>(&self, request: &Request<'a>) -> InPlace<'a> {
+        let Asked {
+            op, sizes, ends, ..
+        } = request.asked;
+        let Ends { input, output } = ends;
+        let element = request.dtype.size() as u64;
+        let starts = match sizes {
+            Sizes::Equal(count) => Starts::Equal(count / u64::from(self.size()) * element),
+            Sizes::Parts(counts) => Starts::Parts(counts, element),
+        };
+        match op {
+            PlanOp::AllGather if input == output + starts.of(self.rank) => {
+                InPlace::InputInOutput(starts)
+            }
+            PlanOp::ReduceScatter if output == input + starts.of(self.rank) => {
+                InPlace::OutputInInput(starts)
             }
             _ => InPlace::No,
         }
     }
 
-    /// The count that the caller gave: all_gather and reduce_scatter count one rank's share.
-    fn api_count(&self, request: &Request) -> u64 {
-        if request.op.has_block_per_rank() {
-            request.count / u64::from(self.size())
-        } else {
-            request.count
+    /// The count that the caller gave: where each rank has a block, one of these.
+    fn api_count(&self, asked: &Asked<'_>) -> u64 {
+        match (asked.kind, asked.sizes) {
+            (CallKind::AllToAllV, _) => Call::PER_PAIR,
+            (_, Sizes::Parts(counts)) => counts.iter().sum(),
+            (_, Sizes::Equal(count)) if asked.op.has_block_per_rank() => {
+                count / u64::from(self.size())
+            }
+            (_, Sizes::Equal(count)) => count,
         }
-    }
-}
-
-fn kind(op: PlanOp) -> CallKind {
-    match op {
-        PlanOp::AllReduce => CallKind::AllReduce,
-        PlanOp::ReduceScatter => CallKind::ReduceScatter,
-        PlanOp::AllGather => CallKind::AllGather,
-        PlanOp::Broadcast { .. } => CallKind::Broadcast,
-        PlanOp::Reduce { .. } => CallKind::Reduce,
-        PlanOp::Gather { .. } => CallKind::Gather,
-        PlanOp::Scatter { .. } => CallKind::Scatter,
-        PlanOp::AllToAll => CallKind::AllToAll,
-        PlanOp::Barrier => CallKind::Barrier,
-        PlanOp::Send { .. } | PlanOp::Recv { .. } => CallKind::SendRecv,
     }
 }

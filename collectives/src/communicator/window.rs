@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use unisono_hal::{ExportKind, Memory, MemoryKind, MemoryRequest};
 
+use super::asked::Ends;
 use super::buffer::bytes_of;
-use super::ops::Ends;
 use super::shared::mix;
 use super::{Communicator, Shared};
 use crate::Element;
@@ -47,18 +47,39 @@ pub(super) struct Windowed {
 
 /// Which buffer of a call in place holds only this rank's block, and where it then lies.
 #[derive(Clone, Copy)]
-pub(super) enum InPlace {
+pub(super) enum InPlace<'a> {
     /// Both buffers are whole, or they are apart.
     No,
     /// The input is this rank's block of the output.
-    InputInOutput { block_bytes: u64 },
+    InputInOutput(Starts<'a>),
     /// The output is this rank's block of the input.
-    OutputInInput { block_bytes: u64 },
+    OutputInInput(Starts<'a>),
+}
+
+/// Where each rank's block starts.
+#[derive(Clone, Copy)]
+pub(super) enum Starts<'a> {
+    /// Blocks of so many bytes.
+    Equal(u64),
+    /// Blocks of so many elements, of so many bytes each.
+    Parts(&'a [u64], u64),
+}
+
+impl Starts<'_> {
+    /// In bytes.
+    pub(super) fn of(self, rank: u32) -> u64 {
+        match self {
+            Self::Equal(bytes) => u64::from(rank) * bytes,
+            Self::Parts(counts, element) => {
+                counts.iter().take(rank as usize).sum::<u64>() * element
+            }
+        }
+    }
 }
 
 impl Windows {
     /// The peers' buffers, if those of a call lie in windows. An end of 0 takes no part.
-    pub(super) fn find(&self, ends: Ends, in_place: InPlace) -> Option<Windowed> {
+    pub(super) fn find(&self, ends: Ends, in_place: InPlace<'_>) -> Option<Windowed> {
         if !self.any.load(Ordering::Relaxed) {
             return None;
         }
@@ -66,8 +87,8 @@ impl Windows {
         // whole one.
         let whole = match in_place {
             InPlace::No => ends,
-            InPlace::InputInOutput { .. } => Ends { input: 0, ..ends },
-            InPlace::OutputInInput { .. } => Ends { output: 0, ..ends },
+            InPlace::InputInOutput(_) => Ends { input: 0, ..ends },
+            InPlace::OutputInInput(_) => Ends { output: 0, ..ends },
         };
         let all = self.lock();
         let find = |address: u64| {
@@ -88,13 +109,13 @@ impl Windows {
             let (input, output) = (base(input, rank, from), base(output, rank, to));
             match in_place {
                 InPlace::No => PeerBuffers { input, output },
-                InPlace::InputInOutput { block_bytes } => PeerBuffers {
-                    input: output + rank as u64 * block_bytes,
+                InPlace::InputInOutput(starts) => PeerBuffers {
+                    input: output + starts.of(rank as u32),
                     output,
                 },
-                InPlace::OutputInInput { block_bytes } => PeerBuffers {
+                InPlace::OutputInInput(starts) => PeerBuffers {
                     input,
-                    output: input + rank as u64 * block_bytes,
+                    output: input + starts.of(rank as u32),
                 },
             }
         });

@@ -149,7 +149,7 @@ mod tests {
             sequence: 4,
             count,
             dtype: Some(crate::DataType::F32),
-            op: Some(crate::ReduceOp::Max),
+            op: Some(crate::ReduceOp::Max.into()),
             root: None,
             plan: 9,
         }

@@ -205,10 +205,14 @@ impl Lane {
             return false;
         }
         match state.advance() {
-            Ok(moved) => {
-                self.retire(state);
-                moved
-            }
+            Ok(moved) => match self.retire(state) {
+                Ok(()) => moved,
+                Err(error) => {
+                    self.fail_locked(state, error.clone());
+                    self.report(&error);
+                    true
+                }
+            },
             Err(error) if may_be_explained(&error) => {
                 let until = Instant::now() + GRACE;
                 *self.suspicion() = Some(Suspicion {
@@ -271,18 +275,19 @@ impl Lane {
         }
     }
 
-    fn retire(&self, state: &mut State) {
+    fn retire(&self, state: &mut State) -> Result<()> {
         let Some((end, _)) = state.flight.front() else {
-            return;
+            return Ok(());
         };
         let completed = state.finished;
         if *end > completed {
-            return;
+            return Ok(());
         }
         let mut count = 0;
-        while let Some((end, _)) = state.flight.front()
+        while let Some((end, op)) = state.flight.front()
             && *end <= completed
         {
+            op.check(state.own.rank)?;
             state.flight.pop_front();
             count += 1;
         }
@@ -291,6 +296,7 @@ impl Lane {
         }
         self.completed.fetch_add(count, Ordering::Release);
         self.wake_sleepers();
+        Ok(())
     }
 
     /// Drives the lane until its queues are quiet, at most for `limit`.
@@ -594,9 +600,10 @@ impl State {
         let call = self.current_call();
         let waits = self.waiting.front();
         if error.status == unisono_hal::Status::Mismatch
-            && let (Some(ours), Some(theirs), Some(waits)) =
-                (call, Call::from_words(error.words), waits)
+            && let (Some(op), Some(theirs), Some(waits)) =
+                (self.current_op(), Call::from_words(error.words), waits)
         {
+            let ours = op.call_from(waits.peer);
             return Error::Mismatch(Mismatch {
                 rank: self.own.rank,
                 ours,
@@ -612,9 +619,12 @@ impl State {
     }
 
     pub(crate) fn current_call(&self) -> Option<Call> {
+        self.current_op().map(|op| op.call)
+    }
+
+    fn current_op(&self) -> Option<&Op> {
         let flight = self.flight.iter().find(|(end, _)| *end > self.finished);
-        let op = flight.map(|(_, op)| op).or(self.queue.front());
-        op.map(|op| op.call)
+        flight.map(|(_, op)| op).or(self.queue.front())
     }
 
     /// Releases every wait on this rank's flags and drops what has not started.

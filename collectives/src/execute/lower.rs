@@ -5,12 +5,13 @@
 
 use std::collections::VecDeque;
 
-use unisono_hal::{Batch, Reduce};
-use unisono_plan::{Action, Buffer, Place, Step, Value, ir};
+use unisono_hal::{Batch, Call, Reduce, Scale};
+use unisono_plan::{Action, Blocks, Buffer, Place, Step, Value, ir};
 
 use super::op::Op;
 use super::peer::{Own, Peer, Way};
 use super::place::{Resolved, Run};
+use crate::reduction::{How, Reduction};
 
 /// Commands that a batch holds at most before it is submitted.
 const BATCH: usize = 256;
@@ -65,6 +66,12 @@ impl Lowering<'_> {
                 if self.stream.len() >= BATCH {
                     return false;
                 }
+                if op.planned.scaled
+                    && cursor.step == ir::Cursor::START
+                    && cursor.round < geometry.pieces()
+                {
+                    self.scale(op, cursor.round);
+                }
                 if let Some(piece) = cursor.round.checked_sub(u64::from(step.skew))
                     && piece < geometry.pieces_of(&step.action, program.ranks)
                 {
@@ -88,7 +95,7 @@ impl Lowering<'_> {
             Action::Wait { from, blocks } => {
                 self.note_wait(*from, index);
                 let peer = &mut self.peers[*from as usize];
-                let words = (peer.compared != self.number).then_some(op.words);
+                let words = (peer.compared != self.number).then(|| op.words_from(*from));
                 peer.compared = self.number;
                 peer.await_data(&self.own, self.stream, words, *blocks);
             }
@@ -112,7 +119,7 @@ impl Lowering<'_> {
 
     fn put(&mut self, op: &Op, to: u32, value: &Value, index: u32, piece: u64) {
         let target = to as usize;
-        let words = (self.peers[target].signed != self.number).then_some(op.words);
+        let words = (self.peers[target].signed != self.number).then(|| op.words_to(to));
         self.peers[target].signed = self.number;
         self.note_wait(to, index);
         self.peers[target].await_credit(&self.own, self.stream);
@@ -177,8 +184,24 @@ impl Lowering<'_> {
         let planned = &op.planned;
         let [a, b] = operands.map(|place| self.resolve(op, place, piece));
         let divisor = if last { planned.divisor } else { 0 };
+        let user = match &op.reduction {
+            Some(Reduction(How::User(user))) => Some(user.raw()),
+            _ => None,
+        };
         self.merged(op, [dst, &a, &b], piece, |this, [dst, a, b], bytes| {
             this.settle(dst, bytes);
+            if let Some((function, context)) = user {
+                this.stream.call(&Call {
+                    function,
+                    context,
+                    dst,
+                    a,
+                    b,
+                    elements: bytes / planned.element,
+                    element_bytes: planned.element,
+                });
+                return;
+            }
             this.stream.reduce(&Reduce {
                 dst,
                 a,
@@ -194,6 +217,39 @@ impl Lowering<'_> {
                 streaming: false,
             });
         });
+    }
+
+    /// Multiplies one piece of the input by this rank's factor, before any step uses it.
+    fn scale(&mut self, op: &Op, piece: u64) {
+        let planned = &op.planned;
+        let Some(factor) = op.factor() else {
+            return;
+        };
+        let instance = self.scaled(op, piece);
+        let buffer = Resolved::buffer(op, self.own.rank, self.own.rank, Buffer::In, Blocks::NONE);
+        for block in 0..planned.program.blocks {
+            // Blocks that are neighbours in the message, and not in a section of names.
+            let one = Blocks::one(block);
+            let source = buffer.with(one);
+            let target = Resolved::scaled(instance, one);
+            self.merged(op, [&target, &source], piece, |this, [dst, src], bytes| {
+                this.settle(dst, bytes);
+                this.stream.scale(&Scale {
+                    dst,
+                    src,
+                    elements: bytes / planned.element,
+                    factor,
+                    dtype: planned.dtype,
+                });
+            });
+        }
+    }
+
+    /// Where one piece of the scaled input lies.
+    fn scaled(&self, op: &Op, piece: u64) -> u64 {
+        let instance = piece % u64::from(op.planned.program.scratch_instances());
+        let before = op.planned.plan_scratch_bytes();
+        self.scratch + before + instance * op.planned.scaled_instance_bytes()
     }
 
     /// Calls `emit` with the addresses and bytes of each run; neighbouring blocks that touch in all
@@ -259,6 +315,10 @@ impl Lowering<'_> {
                 let address = self.scratch + instance * op.planned.scratch_instance_bytes();
                 Resolved::scratch(op, address, program.scratch, blocks, piece)
             }
+            Place::Local {
+                buffer: Buffer::In,
+                blocks,
+            } if op.planned.scaled => Resolved::scaled(self.scaled(op, piece), blocks),
             Place::Local { buffer, blocks } => {
                 Resolved::buffer(op, self.own.rank, self.own.rank, buffer, blocks)
             }

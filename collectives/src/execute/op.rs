@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use unisono_plan::{Geometry, Program};
 
+use crate::error::{Error, Result};
+use crate::reduction::{How, Reduction};
 use crate::signature::Call;
 
 /// A program with the geometry that one message size gives it. Shared by all calls of one shape.
@@ -21,6 +23,8 @@ pub(crate) struct Planned {
     pub reduction: u16,
     /// What the last reduction of each element divides by; 0 for nothing.
     pub divisor: u32,
+    /// Whether this rank's input is multiplied by a factor before it is used.
+    pub scaled: bool,
     /// Whether the program reaches into the peers' windows.
     pub windowed: bool,
     /// A hash of all that ranks must agree on about how it runs.
@@ -34,12 +38,32 @@ impl Planned {
         (self.geometry.room(blocks) * self.element).next_multiple_of(64)
     }
 
-    /// Bytes of scratch for all pieces in flight.
-    pub(super) fn scratch_bytes(&self) -> u64 {
+    /// Bytes from one block of the scaled input to the next.
+    pub(super) fn scaled_block_bytes(&self) -> u64 {
+        self.geometry.room(1) * self.element
+    }
+
+    /// Bytes of scaled input that one piece in flight needs; 0 where nothing is scaled.
+    pub(super) fn scaled_instance_bytes(&self) -> u64 {
+        if self.scaled {
+            (self.scaled_block_bytes() * u64::from(self.program.blocks)).next_multiple_of(64)
+        } else {
+            0
+        }
+    }
+
+    /// Bytes of the plan's scratch for all pieces in flight, which comes first.
+    pub(super) fn plan_scratch_bytes(&self) -> u64 {
         if self.program.scratch.is_empty() {
             return 0;
         }
         u64::from(self.program.scratch_instances()) * self.scratch_instance_bytes()
+    }
+
+    /// Bytes of scratch for all pieces in flight: the plan's, then the scaled input.
+    pub(super) fn scratch_bytes(&self) -> u64 {
+        let scaled = u64::from(self.program.scratch_instances()) * self.scaled_instance_bytes();
+        self.plan_scratch_bytes() + scaled
     }
 }
 
@@ -56,14 +80,64 @@ pub(crate) struct Op {
     pub call: Call,
     /// The words of `call`.
     pub words: [u64; 3],
+    /// Of an all_to_all_v: what goes to each rank, then what comes from each. Else empty.
+    pub pairs: Box<[u64]>,
     pub input: u64,
     pub output: u64,
     /// By rank; empty unless the plan is windowed.
     pub peers: Arc<[PeerBuffers]>,
+    /// How contributions are combined; a user's function lives as long as this.
+    pub reduction: Option<Reduction>,
     /// Buffers that must live until the op is complete.
     #[expect(dead_code, reason = "held, and dropped with the op")]
     pub keep: Option<Box<dyn Any + Send>>,
     pub deadline: Duration,
     /// When its first step started.
     pub started: Option<Instant>,
+}
+
+impl Op {
+    /// The words that go to a peer.
+    pub(super) fn words_to(&self, peer: u32) -> [u64; 3] {
+        self.words_with(peer as usize)
+    }
+
+    /// The words that a peer must send.
+    pub(super) fn words_from(&self, peer: u32) -> [u64; 3] {
+        self.words_with(self.pairs.len() / 2 + peer as usize)
+    }
+
+    /// The call as it must agree with what a peer sends.
+    pub(super) fn call_from(&self, peer: u32) -> Call {
+        let pair = self.pairs.get(self.pairs.len() / 2 + peer as usize);
+        Call {
+            count: pair.copied().unwrap_or(self.call.count),
+            ..self.call
+        }
+    }
+
+    fn words_with(&self, pair: usize) -> [u64; 3] {
+        let [what, count, how] = self.words;
+        [what, self.pairs.get(pair).copied().unwrap_or(count), how]
+    }
+
+    /// Whether what was done is any good: a user's function may have panicked.
+    pub(super) fn check(&self, rank: u32) -> Result<()> {
+        match &self.reduction {
+            Some(Reduction(How::User(user))) if user.panicked() => Err(Error::Aborted {
+                by: rank,
+                why: "the reduction function of its user panicked".to_owned(),
+                call: Some(self.call),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// What this rank's input is multiplied by, if it is.
+    pub(super) fn factor(&self) -> Option<[u8; 8]> {
+        match &self.reduction {
+            Some(Reduction(How::Scaled(factor))) => Some(factor.bytes),
+            _ => None,
+        }
+    }
 }

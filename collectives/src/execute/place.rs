@@ -44,6 +44,8 @@ enum Lie {
     InMessage,
     /// Each at its place in scratch, which starts at the base.
     InScratch,
+    /// Each at its number in the message, all with the same room.
+    Scaled,
 }
 
 impl Resolved {
@@ -85,6 +87,15 @@ impl Resolved {
         }
     }
 
+    /// Blocks of the instance of scaled input at `address`.
+    pub(super) fn scaled(address: u64, blocks: Blocks) -> Self {
+        Self {
+            base: address,
+            lie: Lie::Scaled,
+            blocks,
+        }
+    }
+
     /// Blocks of a buffer of `owner`, each at its place in the message.
     pub(super) fn buffer(op: &Op, rank: u32, owner: u32, buffer: Buffer, blocks: Blocks) -> Self {
         let planned = &op.planned;
@@ -103,6 +114,11 @@ impl Resolved {
         }
     }
 
+    /// Other blocks of the same memory.
+    pub(super) fn with(self, blocks: Blocks) -> Self {
+        Self { blocks, ..self }
+    }
+
     /// Bytes of the i-th block in `piece`.
     pub(super) fn bytes(&self, planned: &Planned, index: u32, piece: u64) -> u64 {
         planned.bytes(self.block(planned, index), piece)
@@ -113,6 +129,10 @@ impl Resolved {
         let geometry = &planned.geometry;
         let from = match self.lie {
             Lie::Packed => return self.base + before,
+            Lie::Scaled => {
+                let number = planned.program.number(self.block(planned, index));
+                return self.base + u64::from(number) * planned.scaled_block_bytes();
+            }
             Lie::InMessage => geometry.piece(self.block(planned, index), piece).start,
             Lie::InScratch => {
                 let scratch = planned.program.scratch;

@@ -50,13 +50,13 @@ fn everything(world: &Communicator) {
     for collective in COLLECTIVES {
         for count in [0, 1, 7, 1000] {
             for dtype in DataType::ALL {
-                for op in ReduceOp::ALL {
+                for op in ReduceOp::ALL.into_iter().filter(|op| op.applies_to(dtype)) {
                     salt += 1;
                     let in_place = salt % 2 == 0;
                     let attempt = Try {
                         collective,
                         count,
-                        op,
+                        op: op.into(),
                         in_place,
                         salt,
                     };
@@ -74,7 +74,7 @@ fn large(world: &Communicator) {
         let attempt = Try {
             collective,
             count: 600_011,
-            op: ReduceOp::Sum,
+            op: ReduceOp::Sum.into(),
             in_place: false,
             salt: 3,
         };

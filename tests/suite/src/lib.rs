@@ -9,6 +9,7 @@ mod rng;
 mod skip;
 mod threads;
 mod typed;
+mod values;
 mod watchdog;
 
 pub use count::{Count, soaking};
@@ -18,5 +19,6 @@ pub use random::random_collectives;
 pub use rng::Rng;
 pub use skip::skip;
 pub use threads::{options, threads};
-pub use typed::{Collective, Try, Value, input, reduced};
+pub use typed::{Collective, Try};
+pub use values::{Fold, Value, input, reduced};
 pub use watchdog::{Watchdog, watchdog};

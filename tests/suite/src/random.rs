@@ -1,8 +1,8 @@
 //! Random collectives, in several communicators at once, from several threads.
 
-use unisono::{Communicator, DataType, ReduceOp};
+use unisono::{Communicator, DataType};
 
-use crate::{Collective, Rng, Try};
+use crate::{Collective, Fold, Rng, Try};
 
 /// Makes `total` random collectives over all, in four communicators (the world, a copy of it, its
 /// halves, and the odd and even ranks), each on a thread of its own, and checks every element.
@@ -24,8 +24,8 @@ pub fn random_collectives(world: Communicator, total: u64, seed: u64) {
             scope.spawn(move || {
                 let mut rng = Rng::new(seed ^ number << 48);
                 for step in 0..total / 4 {
-                    let attempt = attempt(&mut rng, communicator.size());
                     let dtype = *rng.pick(&DataType::ALL);
+                    let attempt = attempt(&mut rng, communicator.size(), dtype);
                     let context = || format!("seed {seed}, communicator {number}, step {step}: {attempt:?} of {dtype}");
                     attempt
                         .run_as(communicator, dtype)
@@ -40,19 +40,28 @@ pub fn random_collectives(world: Communicator, total: u64, seed: u64) {
     }
 }
 
-fn attempt(rng: &mut Rng, ranks: u32) -> Try {
-    let collective = match rng.below(4) {
-        0 => Collective::AllReduce,
-        1 => Collective::ReduceScatter,
-        2 => Collective::AllGather,
-        _ => Collective::Broadcast(rng.below(u64::from(ranks)) as u32),
-    };
+fn attempt(rng: &mut Rng, ranks: u32, dtype: DataType) -> Try {
+    let root = rng.below(u64::from(ranks)) as u32;
+    let collective = *rng.pick(&[
+        Collective::AllReduce,
+        Collective::ReduceScatter,
+        Collective::ReduceScatterV,
+        Collective::AllGather,
+        Collective::AllGatherV,
+        Collective::AllToAll,
+        Collective::AllToAllV,
+        Collective::Broadcast(root),
+        Collective::Reduce(root),
+        Collective::Gather(root),
+        Collective::Scatter(root),
+    ]);
     // Mostly small, now and then many pieces.
     let most = *rng.pick(&[1, 16, 300, 5_000, 60_000]);
+    let folds: Vec<_> = Fold::all().filter(|fold| fold.applies_to(dtype)).collect();
     Try {
         collective,
         count: rng.below(most + 1) as usize,
-        op: *rng.pick(&ReduceOp::ALL),
+        op: *rng.pick(&folds),
         in_place: rng.below(2) == 0,
         salt: rng.below(1 << 20),
     }

@@ -1,96 +1,70 @@
-//! Test data of every type, with values whose sums and products are exact, so that every order of
-//! reduction gives the same bits.
+//! One try of a collective: call it with known data, compare every element.
 
 use half::{bf16, f16};
-use unisono::{Communicator, DataType, Element, ReduceOp, Result};
+use unisono::{Communicator, DataType, F8E4M3, F8E5M2, Result};
 
-/// An element that tests can make and compare.
-pub trait Value: Element + PartialEq + std::fmt::Debug + Default {
-    /// From a small whole number.
-    fn of(number: i64) -> Self;
-    /// `self op other`, as the library defines it.
-    fn fold(self, other: Self, op: ReduceOp) -> Self;
-    /// Divided by a number of ranks, for avg.
-    fn over(self, ranks: u32) -> Self;
-}
-
-macro_rules! integers {
-    ($($t:ty),+) => {$(
-        impl Value for $t {
-            fn of(number: i64) -> Self { number as Self }
-            fn fold(self, other: Self, op: ReduceOp) -> Self {
-                match op {
-                    ReduceOp::Sum | ReduceOp::Avg => self.wrapping_add(other),
-                    ReduceOp::Prod => self.wrapping_mul(other),
-                    ReduceOp::Min => self.min(other),
-                    ReduceOp::Max => self.max(other),
-                }
-            }
-            fn over(self, ranks: u32) -> Self { ((self as i128) / i128::from(ranks)) as Self }
-        }
-    )+};
-}
-integers!(i8, u8, i16, u16, i32, u32, i64, u64);
-
-macro_rules! floats {
-    ($($t:ty: $wide:ty, $from:expr, $to:expr);+ $(;)?) => {$(
-        impl Value for $t {
-            fn of(number: i64) -> Self { $from(number as $wide) }
-            fn fold(self, other: Self, op: ReduceOp) -> Self {
-                let (a, b): ($wide, $wide) = ($to(self), $to(other));
-                $from(match op {
-                    ReduceOp::Sum | ReduceOp::Avg => a + b,
-                    ReduceOp::Prod => a * b,
-                    ReduceOp::Min => a.min(b),
-                    ReduceOp::Max => a.max(b),
-                })
-            }
-            fn over(self, ranks: u32) -> Self { $from($to(self) / ranks as $wide) }
-        }
-    )+};
-}
-floats! {
-    f32: f32, |x| x, |x| x;
-    f64: f64, |x| x, |x| x;
-    f16: f32, f16::from_f32, f16::to_f32;
-    bf16: f32, bf16::from_f32, bf16::to_f32;
-}
-
-/// The element at `index` that `rank` contributes: small, so that sums over 64 ranks are exact in
-/// every type, and products too (ones and twos, few of them).
-pub fn input<T: Value>(rank: u32, index: usize, salt: u64, op: Option<ReduceOp>) -> T {
-    let spread = (index as u64)
-        .wrapping_mul(31)
-        .wrapping_add(u64::from(rank) * 7)
-        .wrapping_add(salt);
-    match op {
-        Some(ReduceOp::Prod) => T::of(1 + i64::from(rank < 3 && spread.is_multiple_of(3))),
-        _ => T::of((spread % 4) as i64),
-    }
-}
-
-/// What a reduction over `ranks` gives at `index`, folded in rank order.
-pub fn reduced<T: Value>(ranks: u32, index: usize, salt: u64, op: ReduceOp) -> T {
-    let fold = |sum: T, rank| sum.fold(input(rank, index, salt, Some(op)), op);
-    let sum = (1..ranks).fold(input(0, index, salt, Some(op)), fold);
-    if op == ReduceOp::Avg && ranks > 1 {
-        sum.over(ranks)
-    } else {
-        sum
-    }
-}
+use crate::values::{Fold, Value, input, reduced};
 
 /// A collective to try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(
+    missing_docs,
+    reason = "the names of the collectives; a number is the root"
+)]
 pub enum Collective {
-    /// As their names say.
     AllReduce,
-    /// As their names say.
+    Reduce(u32),
     ReduceScatter,
-    /// As their names say.
+    ReduceScatterV,
     AllGather,
-    /// From this root.
+    AllGatherV,
+    Gather(u32),
+    Scatter(u32),
     Broadcast(u32),
+    AllToAll,
+    AllToAllV,
+}
+
+impl Collective {
+    /// Every one, the rooted ones with the first and the last rank as root.
+    #[must_use]
+    pub fn all(ranks: u32) -> Vec<Self> {
+        let mut all = vec![
+            Self::AllReduce,
+            Self::ReduceScatter,
+            Self::ReduceScatterV,
+            Self::AllGather,
+            Self::AllGatherV,
+            Self::AllToAll,
+            Self::AllToAllV,
+        ];
+        let mut roots = vec![0, ranks - 1];
+        roots.dedup();
+        for root in roots {
+            all.extend([
+                Self::Reduce(root),
+                Self::Gather(root),
+                Self::Scatter(root),
+                Self::Broadcast(root),
+            ]);
+        }
+        all
+    }
+
+    /// Whether it combines contributions.
+    #[must_use]
+    pub const fn reduces(self) -> bool {
+        matches!(
+            self,
+            Self::AllReduce | Self::Reduce(_) | Self::ReduceScatter | Self::ReduceScatterV
+        )
+    }
+
+    /// Whether it can run in place.
+    #[must_use]
+    pub const fn in_place(self) -> bool {
+        !matches!(self, Self::AllToAllV)
+    }
 }
 
 /// One try: the same on all ranks.
@@ -98,14 +72,27 @@ pub enum Collective {
 pub struct Try {
     /// What to call.
     pub collective: Collective,
-    /// Elements of one rank's share (all_gather, reduce_scatter) or of the message.
+    /// Elements of one rank's share, where each rank has one, or of the message.
     pub count: usize,
     /// How to reduce.
-    pub op: ReduceOp,
-    /// Whether in place.
+    pub op: Fold,
+    /// Whether in place, where that can be.
     pub in_place: bool,
     /// Varies the values.
     pub salt: u64,
+}
+
+/// What came out, and what should have.
+type Results<T> = (Vec<T>, Vec<T>);
+
+/// Elements of rank `r`'s share, where shares are unequal: also none at all.
+fn share(count: usize, r: u32) -> usize {
+    count * (r as usize % 3) / 2 + usize::from(count > 0) * (r as usize % 2)
+}
+
+/// Elements that rank `from` sends to rank `to` in an all_to_all_v: also none at all.
+fn sent(count: usize, from: u32, to: u32) -> usize {
+    (count + from as usize) * ((from + 2 * to) as usize % 4) / 3
 }
 
 impl Try {
@@ -115,60 +102,7 @@ impl Try {
     /// Wrong elements, as text.
     pub fn run<T: Value>(&self, world: &Communicator) -> Result<Result<(), String>> {
         let (rank, ranks) = (world.rank(), world.size());
-        let Self {
-            count, op, salt, ..
-        } = *self;
-        let reduces = Some(op);
-        let fill =
-            |rank, n: usize, op| -> Vec<T> { (0..n).map(|i| input(rank, i, salt, op)).collect() };
-        let (got, expected): (Vec<T>, Vec<T>) = match self.collective {
-            Collective::AllReduce => {
-                let mut data = fill(rank, count, reduces);
-                if self.in_place {
-                    world.all_reduce_in_place(&mut data, op)?;
-                } else {
-                    let send = data.clone();
-                    data.fill(T::default());
-                    world.all_reduce(&send, &mut data, op)?;
-                }
-                let expected = (0..count).map(|i| reduced(ranks, i, salt, op)).collect();
-                (data, expected)
-            }
-            Collective::ReduceScatter => {
-                let mut data = fill(rank, count * ranks as usize, reduces);
-                let own = rank as usize * count..(rank as usize + 1) * count;
-                let got = if self.in_place {
-                    world.reduce_scatter_in_place(&mut data, op)?;
-                    data[own.clone()].to_vec()
-                } else {
-                    let mut got = vec![T::default(); count];
-                    world.reduce_scatter(&data, &mut got, op)?;
-                    got
-                };
-                (got, own.map(|i| reduced(ranks, i, salt, op)).collect())
-            }
-            Collective::AllGather => {
-                let mine = fill(rank, count, None);
-                let mut all = vec![T::default(); count * ranks as usize];
-                if self.in_place {
-                    all[rank as usize * count..][..count].copy_from_slice(&mine);
-                    world.all_gather_in_place(&mut all)?;
-                } else {
-                    world.all_gather(&mine, &mut all)?;
-                }
-                let expected = (0..ranks).flat_map(|r| fill(r, count, None)).collect();
-                (all, expected)
-            }
-            Collective::Broadcast(root) => {
-                let mut data = if rank == root {
-                    fill(root, count, None)
-                } else {
-                    vec![T::default(); count]
-                };
-                world.broadcast(&mut data, root)?;
-                (data, fill(root, count, None))
-            }
-        };
+        let (got, expected) = self.call::<T>(world)?;
         let wrong = got.iter().zip(&expected).position(|(a, b)| a != b);
         Ok(match wrong {
             None if got.len() == expected.len() => Ok(()),
@@ -180,6 +114,213 @@ impl Try {
                 expected[at]
             )),
         })
+    }
+
+    fn call<T: Value>(&self, world: &Communicator) -> Result<Results<T>> {
+        match self.collective {
+            Collective::AllReduce | Collective::Reduce(_) => self.reduce(world),
+            Collective::ReduceScatter | Collective::ReduceScatterV => self.reduce_scatter(world),
+            Collective::AllGather | Collective::AllGatherV => self.all_gather(world),
+            Collective::Gather(root) => self.gather(world, root),
+            Collective::Scatter(root) => self.scatter(world, root),
+            Collective::Broadcast(root) => self.broadcast(world, root),
+            Collective::AllToAll => self.all_to_all(world),
+            Collective::AllToAllV => self.all_to_all_v(world),
+        }
+    }
+
+    /// `n` elements of a rank's input, where nothing is reduced.
+    fn plain<T: Value>(&self, world: &Communicator, rank: u32, n: usize) -> Vec<T> {
+        let of = |i| input(world.size(), rank, i, self.salt, None);
+        (0..n).map(of).collect()
+    }
+
+    /// `n` elements of this rank's input to a reduction.
+    fn operands<T: Value>(&self, world: &Communicator, n: usize) -> Vec<T> {
+        let of = |i| input(world.size(), world.rank(), i, self.salt, Some(self.op));
+        (0..n).map(of).collect()
+    }
+
+    fn reduced<T: Value>(&self, ranks: u32, at: std::ops::Range<usize>) -> Vec<T> {
+        at.map(|i| reduced(ranks, i, self.salt, self.op)).collect()
+    }
+
+    fn reduce<T: Value>(&self, world: &Communicator) -> Result<Results<T>> {
+        let (rank, ranks) = (world.rank(), world.size());
+        let mut data = self.operands::<T>(world, self.count);
+        let op = self.op.reduction::<T>(rank);
+        let send = data.clone();
+        let result = match (self.collective, self.in_place) {
+            (Collective::Reduce(root), true) => {
+                world.reduce_in_place(&mut data, op, root)?;
+                rank == root
+            }
+            (Collective::Reduce(root), false) => {
+                data.fill(T::default());
+                let recv = if rank == root { &mut data[..] } else { &mut [] };
+                world.reduce(&send, recv, op, root)?;
+                if rank != root {
+                    return Ok((data.clone(), vec![T::default(); self.count]));
+                }
+                true
+            }
+            (_, true) => {
+                world.all_reduce_in_place(&mut data, op)?;
+                true
+            }
+            (_, false) => {
+                data.fill(T::default());
+                world.all_reduce(&send, &mut data, op)?;
+                true
+            }
+        };
+        // What is not the result was only read.
+        let expected = if result {
+            self.reduced(ranks, 0..self.count)
+        } else {
+            send
+        };
+        Ok((data, expected))
+    }
+
+    fn shares(&self, ranks: u32) -> Vec<usize> {
+        let unequal = matches!(
+            self.collective,
+            Collective::AllGatherV | Collective::ReduceScatterV
+        );
+        let of = |r| {
+            if unequal {
+                share(self.count, r)
+            } else {
+                self.count
+            }
+        };
+        (0..ranks).map(of).collect()
+    }
+
+    fn reduce_scatter<T: Value>(&self, world: &Communicator) -> Result<Results<T>> {
+        let (rank, ranks) = (world.rank(), world.size());
+        let shares = self.shares(ranks);
+        let start = shares[..rank as usize].iter().sum::<usize>();
+        let own = start..start + shares[rank as usize];
+        let mut data = self.operands::<T>(world, shares.iter().sum());
+        let mut got = vec![T::default(); own.len()];
+        let op = self.op.reduction::<T>(rank);
+        match (self.collective, self.in_place) {
+            (Collective::ReduceScatterV, false) => {
+                world.reduce_scatter_v(&data, &mut got, &shares, op)?;
+            }
+            (Collective::ReduceScatterV, true) => {
+                world.reduce_scatter_v_in_place(&mut data, &shares, op)?;
+            }
+            (_, false) => world.reduce_scatter(&data, &mut got, op)?,
+            (_, true) => world.reduce_scatter_in_place(&mut data, op)?,
+        }
+        if self.in_place {
+            got = data[own.clone()].to_vec();
+        }
+        Ok((got, self.reduced(ranks, own)))
+    }
+
+    fn all_gather<T: Value>(&self, world: &Communicator) -> Result<Results<T>> {
+        let (rank, ranks) = (world.rank(), world.size());
+        let shares = self.shares(ranks);
+        let mine = self.plain::<T>(world, rank, shares[rank as usize]);
+        let mut all = vec![T::default(); shares.iter().sum()];
+        if self.in_place {
+            let start = shares[..rank as usize].iter().sum::<usize>();
+            all[start..start + mine.len()].copy_from_slice(&mine);
+        }
+        match (self.collective, self.in_place) {
+            (Collective::AllGatherV, false) => world.all_gather_v(&mine, &mut all, &shares)?,
+            (Collective::AllGatherV, true) => world.all_gather_v_in_place(&mut all, &shares)?,
+            (_, false) => world.all_gather(&mine, &mut all)?,
+            (_, true) => world.all_gather_in_place(&mut all)?,
+        }
+        let of = |r: u32| self.plain::<T>(world, r, shares[r as usize]);
+        Ok((all, (0..ranks).flat_map(of).collect()))
+    }
+
+    fn gather<T: Value>(&self, world: &Communicator, root: u32) -> Result<Results<T>> {
+        let (rank, ranks, count) = (world.rank(), world.size(), self.count);
+        let mine = self.plain::<T>(world, rank, count);
+        let mut all = vec![
+            T::default();
+            if rank == root {
+                count * ranks as usize
+            } else {
+                0
+            }
+        ];
+        if self.in_place && rank == root {
+            all[rank as usize * count..][..count].copy_from_slice(&mine);
+            world.gather_in_place(&mut all, root)?;
+        } else if self.in_place {
+            world.gather_in_place(&mut mine.clone(), root)?;
+        } else {
+            world.gather(&mine, &mut all, root)?;
+        }
+        let whole = (0..ranks).flat_map(|r| self.plain(world, r, count));
+        Ok((all, whole.filter(|_| rank == root).collect()))
+    }
+
+    fn scatter<T: Value>(&self, world: &Communicator, root: u32) -> Result<Results<T>> {
+        let (rank, ranks, count) = (world.rank(), world.size(), self.count);
+        let whole = self.plain::<T>(world, root, count * ranks as usize);
+        let own = rank as usize * count..(rank as usize + 1) * count;
+        let expected = whole[own.clone()].to_vec();
+        let mut mine = vec![T::default(); count];
+        if self.in_place && rank == root {
+            let mut data = whole.clone();
+            world.scatter_in_place(&mut data, root)?;
+            return Ok((data, whole));
+        } else if self.in_place {
+            world.scatter_in_place(&mut mine, root)?;
+        } else {
+            let send = if rank == root { &whole[..] } else { &[] };
+            world.scatter(send, &mut mine, root)?;
+        }
+        Ok((mine, expected))
+    }
+
+    fn broadcast<T: Value>(&self, world: &Communicator, root: u32) -> Result<Results<T>> {
+        let expected = self.plain::<T>(world, root, self.count);
+        let mut data = if world.rank() == root {
+            expected.clone()
+        } else {
+            vec![T::default(); self.count]
+        };
+        world.broadcast(&mut data, root)?;
+        Ok((data, expected))
+    }
+
+    fn all_to_all<T: Value>(&self, world: &Communicator) -> Result<Results<T>> {
+        let (rank, ranks, count) = (world.rank(), world.size(), self.count);
+        let whole = count * ranks as usize;
+        let mut data = self.plain::<T>(world, rank, whole);
+        if self.in_place {
+            world.all_to_all_in_place(&mut data)?;
+        } else {
+            let send = data.clone();
+            world.all_to_all(&send, &mut data)?;
+        }
+        let own = rank as usize * count..(rank as usize + 1) * count;
+        let of = |r: u32| self.plain::<T>(world, r, whole)[own.clone()].to_vec();
+        Ok((data, (0..ranks).flat_map(of).collect()))
+    }
+
+    fn all_to_all_v<T: Value>(&self, world: &Communicator) -> Result<Results<T>> {
+        let (rank, ranks) = (world.rank(), world.size());
+        let row = |r: u32| -> Vec<usize> { (0..ranks).map(|to| sent(self.count, r, to)).collect() };
+        let from: Vec<usize> = (0..ranks).map(|r| sent(self.count, r, rank)).collect();
+        let whole = |r: u32| self.plain::<T>(world, r, row(r).iter().sum());
+        let mut recv = vec![T::default(); from.iter().sum()];
+        world.all_to_all_v(&whole(rank), &row(rank), &mut recv, &from)?;
+        let of = |r: u32| {
+            let start = row(r)[..rank as usize].iter().sum::<usize>();
+            whole(r)[start..start + from[r as usize]].to_vec()
+        };
+        Ok((recv, (0..ranks).flat_map(of).collect()))
     }
 
     /// [`Try::run`] with the type given as a value.
@@ -200,6 +341,8 @@ impl Try {
             DataType::Bf16 => self.run::<bf16>(world),
             DataType::F32 => self.run::<f32>(world),
             DataType::F64 => self.run::<f64>(world),
+            DataType::F8E4M3 => self.run::<F8E4M3>(world),
+            DataType::F8E5M2 => self.run::<F8E5M2>(world),
         }
     }
 }

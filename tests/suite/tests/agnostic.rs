@@ -25,7 +25,7 @@ fn check(world: &Communicator, salt: u64) {
         let attempt = Try {
             collective,
             count: 1000 + salt as usize % 7,
-            op: ReduceOp::Sum,
+            op: ReduceOp::Sum.into(),
             in_place: false,
             salt,
         };

@@ -143,7 +143,7 @@ fn round(world: &Communicator, salt: u64) {
         let attempt = Try {
             collective,
             count,
-            op: ReduceOp::Sum,
+            op: ReduceOp::Sum.into(),
             in_place: true,
             salt,
         };

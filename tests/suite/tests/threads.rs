@@ -1,35 +1,27 @@
 //! Every collective, with ranks as threads of one process.
 
 use unisono::{Communicator, DataType, InitOptions, ReduceOp};
-use unisono_tests::{Collective, Try, threads};
+use unisono_tests::{Collective, Fold, Try, threads};
 
-/// Every collective, type and reduction at a few sizes, on `ranks` ranks.
+/// Every collective and type at a few sizes, with the reductions in turn (`ops.rs` has them all).
 fn everything(world: &Communicator, sizes: &[usize]) {
-    let collectives = [
-        Collective::AllReduce,
-        Collective::ReduceScatter,
-        Collective::AllGather,
-        Collective::Broadcast(0),
-        Collective::Broadcast(world.size() - 1),
-    ];
     let mut salt = 0;
-    for collective in collectives {
+    for collective in Collective::all(world.size()) {
         for &count in sizes {
             for dtype in DataType::ALL {
-                for op in ReduceOp::ALL {
-                    for in_place in [false, true] {
-                        salt += 1;
-                        let attempt = Try {
-                            collective,
-                            count,
-                            op,
-                            in_place,
-                            salt,
-                        };
-                        let done = attempt.run_as(world, dtype);
-                        done.unwrap_or_else(|e| panic!("{attempt:?}: {e}"))
-                            .unwrap_or_else(|wrong| panic!("{wrong}"));
-                    }
+                let folds: Vec<_> = Fold::all().filter(|fold| fold.applies_to(dtype)).collect();
+                for in_place in [false, true] {
+                    salt += 1;
+                    let attempt = Try {
+                        collective,
+                        count,
+                        op: folds[salt as usize % folds.len()],
+                        in_place,
+                        salt,
+                    };
+                    let done = attempt.run_as(world, dtype);
+                    done.unwrap_or_else(|e| panic!("{attempt:?}: {e}"))
+                        .unwrap_or_else(|wrong| panic!("{wrong}"));
                 }
             }
         }
@@ -67,22 +59,23 @@ fn everything_over_tcp() {
 
 /// Messages of many pieces, at counts that nothing divides.
 fn large(world: &Communicator) {
-    for collective in [
-        Collective::AllReduce,
-        Collective::ReduceScatter,
-        Collective::AllGather,
-        Collective::Broadcast(1),
-    ] {
-        for count in [262_147, 1_000_003] {
-            for in_place in [false, true] {
+    for collective in Collective::all(world.size()) {
+        for count in [262_147, 500_003] {
+            for (in_place, op) in [
+                (false, Fold::Scaled),
+                (true, Fold::First),
+                (true, ReduceOp::Sum.into()),
+            ] {
                 let attempt = Try {
                     collective,
                     count,
-                    op: ReduceOp::Sum,
+                    op,
                     in_place,
                     salt: 5,
                 };
-                attempt.run::<f32>(world).expect("no error").expect("right");
+                if collective.reduces() || op != Fold::First {
+                    attempt.run::<f32>(world).expect("no error").expect("right");
+                }
             }
         }
     }

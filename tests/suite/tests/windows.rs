@@ -36,25 +36,31 @@ fn collectives_over_windows_are_right() {
                     for salt in 0..5 {
                         let op = ReduceOp::Sum;
                         for (i, x) in send.iter_mut().enumerate() {
-                            *x = input(rank, i, salt, Some(op));
+                            *x = input(ranks, rank, i, salt, Some(op.into()));
                         }
                         world
                             .reduce_scatter(&send, &mut recv[..count], op)
                             .expect("reduce_scatter");
                         let own = rank as usize * count;
                         for i in 0..count {
-                            assert_eq!(recv[i], reduced::<f32>(ranks, own + i, salt, op));
+                            assert_eq!(recv[i], reduced::<f32>(ranks, own + i, salt, op.into()));
                         }
                         world
                             .all_gather(&send[..count], &mut recv)
                             .expect("all_gather");
                         for (i, x) in recv.iter().enumerate() {
                             let from = (i / count) as u32;
-                            assert_eq!(*x, input::<f32>(from, i % count, salt, Some(op)));
+                            assert_eq!(
+                                *x,
+                                input::<f32>(ranks, from, i % count, salt, Some(op.into()))
+                            );
                         }
                         world.broadcast(&mut send, ranks - 1).expect("broadcast");
                         for (i, x) in send.iter().enumerate() {
-                            assert_eq!(*x, input::<f32>(ranks - 1, i, salt, Some(op)));
+                            assert_eq!(
+                                *x,
+                                input::<f32>(ranks, ranks - 1, i, salt, Some(op.into()))
+                            );
                         }
                     }
                 }
@@ -78,12 +84,12 @@ fn all_reduce_over_windows_is_right_in_and_out_of_place() {
                     let mut recv = world.alloc::<f64>(count).expect("alloc");
                     for salt in 0..5 {
                         for (i, x) in send.iter_mut().enumerate() {
-                            *x = input(rank, i, salt, Some(op));
+                            *x = input(ranks, rank, i, salt, Some(op.into()));
                         }
                         world.all_reduce(&send, &mut recv, op).expect("all_reduce");
                         world.all_reduce_in_place(&mut send, op).expect("in place");
                         for i in 0..count {
-                            assert_eq!(recv[i], reduced::<f64>(ranks, i, salt, op));
+                            assert_eq!(recv[i], reduced::<f64>(ranks, i, salt, op.into()));
                             assert_eq!(send[i], recv[i]);
                         }
                     }

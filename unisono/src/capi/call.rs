@@ -4,7 +4,7 @@
 
 use std::ffi::c_void;
 
-use unisono_collectives::{DataType, Op, ReduceOp, Work};
+use unisono_collectives::{DataType, Op, RawCall, ReduceOp, Sizes, Work};
 use unisono_plan::Buffer;
 
 use super::comm::{Comm, answer, borrow, wanted};
@@ -30,6 +30,19 @@ struct Checked {
     count: u64,
     datatype: DataType,
     reduction: Option<ReduceOp>,
+}
+
+impl Checked {
+    fn raw(&self) -> RawCall<'static> {
+        RawCall {
+            op: self.op,
+            input: self.send,
+            output: self.recv,
+            sizes: Sizes::Equal(self.count),
+            dtype: self.datatype,
+            reduction: self.reduction.map(Into::into),
+        }
+    }
 }
 
 impl Call {
@@ -123,9 +136,7 @@ impl Call {
             let c = self.check(comm)?;
             let communicator = &comm.communicator;
             // SAFETY: the caller gives buffers that hold what the call says, until it returns.
-            Ok(unsafe {
-                communicator.call_raw(c.op, c.send, c.recv, c.count, c.datatype, c.reduction)
-            }?)
+            Ok(unsafe { communicator.call_raw(c.raw()) }?)
         })
     }
 
@@ -141,9 +152,7 @@ impl Call {
             let c = self.check(comm)?;
             let communicator = &comm.communicator;
             // SAFETY: the caller gives buffers that hold what the call says, until it is done.
-            let started = unsafe {
-                communicator.start_raw(c.op, c.send, c.recv, c.count, c.datatype, c.reduction)
-            }?;
+            let started = unsafe { communicator.start_raw(c.raw()) }?;
             // SAFETY: the caller gives a place for the answer.
             unsafe { answer("work", work, Box::into_raw(Box::new(started))) }
         })

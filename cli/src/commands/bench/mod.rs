@@ -175,6 +175,9 @@ fn plan(args: &Args, side: &Side) -> Result<Vec<Shape>> {
         };
         for dtype in types {
             for reduction in reductions {
+                if op.reduces() && !reduction.applies_to(*dtype) {
+                    continue;
+                }
                 for size in &sizes {
                     let shape = Shape::new(*op, *dtype, *reduction, args.root, ranks, *size);
                     // Small sizes may come to the same number of elements.
@@ -184,6 +187,9 @@ fn plan(args: &Args, side: &Side) -> Result<Vec<Shape>> {
                 }
             }
         }
+    }
+    if plan.is_empty() {
+        bail!("nothing to run: bitwise reductions are for integers");
     }
     Ok(plan)
 }

@@ -4,7 +4,7 @@
 //! Values are whole numbers so small that sums are exact in the type; products are of few factors.
 
 use half::{bf16, f16};
-use unisono::{DataType, ReduceOp};
+use unisono::{DataType, F8E4M3, F8E5M2, ReduceOp};
 
 /// Elements after which inputs repeat: a prime, so that no block or page is a multiple of it.
 const PERIOD: u64 = 4093;
@@ -32,6 +32,9 @@ pub fn reduced(dtype: DataType, reduction: ReduceOp, ranks: u32) -> Pattern {
         ReduceOp::Min => Number::Whole(all(at).min().unwrap_or(0)),
         ReduceOp::Max => Number::Whole(all(at).max().unwrap_or(0)),
         ReduceOp::Avg => Number::Share(all(at).sum(), ranks),
+        ReduceOp::And => Number::Whole(all(at).fold(-1, |a, b| a & b)),
+        ReduceOp::Or => Number::Whole(all(at).fold(0, |a, b| a | b)),
+        ReduceOp::Xor => Number::Whole(all(at).fold(0, |a, b| a ^ b)),
     })
 }
 
@@ -81,23 +84,29 @@ fn value(dtype: DataType, reduction: ReduceOp, ranks: u32, rank: u32, at: u64) -
     let exact: i64 = match dtype {
         DataType::I8 => 127,
         DataType::U8 => 255,
+        DataType::F8E5M2 => 8,
+        DataType::F8E4M3 => 16,
         DataType::Bf16 => 256,
         DataType::F16 => 2048,
         DataType::I16 | DataType::U16 => 32_767,
         _ => 1 << 20,
     };
+    let owner = |salt| (hash(at, salt) % u64::from(ranks)) as u32;
     let most = match reduction {
         // Two ranks have a factor, so that no type is left.
         ReduceOp::Prod => {
-            let owner = |salt| (hash(at, salt) % u64::from(ranks)) as u32;
             return match rank {
                 r if r == owner(1) => 2,
                 r if r == owner(2) => 3,
                 _ => 1,
             };
         }
-        ReduceOp::Min | ReduceOp::Max => exact,
-        ReduceOp::Sum | ReduceOp::Avg => (exact / i64::from(ranks)).max(1),
+        ReduceOp::Min | ReduceOp::Max | ReduceOp::And | ReduceOp::Or | ReduceOp::Xor => exact,
+        ReduceOp::Sum | ReduceOp::Avg => match exact / i64::from(ranks) {
+            // One rank has more than nothing.
+            0 => return i64::from(rank == owner(1)),
+            each => each,
+        },
     };
     (hash(at, u64::from(rank) + 3) % (most as u64 + 1)) as i64
 }
@@ -148,6 +157,8 @@ impl Number {
             DataType::F16 => out.extend_from_slice(&f16::from_f32(single).to_ne_bytes()),
             DataType::Bf16 => out.extend_from_slice(&bf16::from_f32(single).to_ne_bytes()),
             DataType::F32 => out.extend_from_slice(&single.to_ne_bytes()),
+            DataType::F8E4M3 => out.push(F8E4M3::from_f32(single).to_bits()),
+            DataType::F8E5M2 => out.push(F8E5M2::from_f32(single).to_bits()),
             DataType::F64 => {
                 let double = match *self {
                     Self::Whole(value) => value as f64,
@@ -174,6 +185,7 @@ mod tests {
                 };
                 assert!(sum(DataType::I8) <= 127 && sum(DataType::Bf16) <= 256);
                 assert!(sum(DataType::F16) <= 2048 && sum(DataType::F32) <= 1 << 20);
+                assert!(sum(DataType::F8E4M3) <= 16 && sum(DataType::F8E5M2) <= 8);
                 let product: i64 = (0..ranks)
                     .map(|r| value(DataType::I8, ReduceOp::Prod, ranks, r, at))
                     .product();

@@ -7,7 +7,7 @@
 
 use anyhow::{Context, Result, bail};
 use unisono::hal::Plugin;
-use unisono::{Communicator, InitOptions, Op, PluginRequest};
+use unisono::{Communicator, InitOptions, Op, PluginRequest, RawCall, Sizes};
 
 use super::memory::Block;
 use super::op::{BenchOp, Shape};
@@ -101,31 +101,34 @@ impl Side {
         let rank = self.communicator.rank();
         let (input, output) = self.ends(buffers, shape, in_place);
         let (dtype, count) = (shape.dtype, shape.whole());
+        let raw = |op, input, output| RawCall {
+            op,
+            input,
+            output,
+            sizes: Sizes::Equal(count),
+            dtype,
+            reduction: shape.reduction().map(Into::into),
+        };
         if shape.op != BenchOp::SendRecv {
+            let call = raw(shape.call(rank), input, output);
             // SAFETY: the buffers hold what the shape says, for as long as the call, and are used by
             // nothing else; `ends` places them as in-place calls want.
-            return Ok(unsafe {
-                self.communicator.call_raw(
-                    shape.call(rank),
-                    input,
-                    output,
-                    count,
-                    dtype,
-                    shape.reduction(),
-                )
-            }?);
+            return Ok(unsafe { self.communicator.call_raw(call) }?);
         }
         let from = (rank + shape.ranks - 1) % shape.ranks;
         let of = |sender: u32| match sender % 2 {
             0 => &self.communicator,
             _ => &self.odd,
         };
+        let (send, recv) = (
+            raw(shape.call(rank), input, 0),
+            raw(Op::Recv { from }, 0, output),
+        );
         // SAFETY: as above; the work is waited for before the buffers can go, or the communicator is
         // broken and touches them no more.
-        let sent = unsafe { of(rank).start_raw(shape.call(rank), input, 0, count, dtype, None) }?;
+        let sent = unsafe { of(rank).start_raw(send) }?;
         // SAFETY: as above.
-        let received =
-            unsafe { of(from).call_raw(Op::Recv { from }, 0, output, count, dtype, None) };
+        let received = unsafe { of(from).call_raw(recv) };
         sent.wait()?;
         Ok(received?)
     }
