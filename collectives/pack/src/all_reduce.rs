@@ -19,6 +19,7 @@ use unisono_network::{Network, to_f64};
 
 use crate::error::PackError;
 use crate::gather::{all_gather, reduce_scatter};
+use crate::mates::mates;
 use crate::plain::Plain;
 use crate::tree::PairPacking;
 use crate::whole::fastest;
@@ -28,7 +29,16 @@ use crate::whole::fastest;
 /// # Errors
 /// As for [`all_gather`].
 pub fn all_reduce(network: &Network) -> Result<PairPacking, PackError> {
-    let equal = mirror::pairs(&reduce_scatter(network)?, &all_gather(network)?);
+    let distribute = all_gather(network)?;
+    let reduce = match mates(network) {
+        Some(mates) => {
+            let mut reduce = distribute.clone();
+            reduce.turn(Some(&mates));
+            reduce
+        }
+        None => reduce_scatter(network)?,
+    };
+    let equal = mirror::pairs(&reduce, &distribute);
     if network.ranks() == 1 {
         return Ok(equal);
     }

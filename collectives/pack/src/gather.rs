@@ -5,9 +5,10 @@ mod loose;
 mod shallow;
 
 use unisono_bound::{Op, bound};
-use unisono_network::{Network, Rational, to_f64};
+use unisono_network::{EdgeId, Network, Rational, to_f64};
 
 use crate::error::PackError;
+use crate::mates::mates;
 use crate::plain::Plain;
 use crate::tree::{Packing, Tree, Way};
 use crate::whole::fastest;
@@ -28,7 +29,7 @@ pub fn all_gather(network: &Network) -> Result<Packing, PackError> {
 /// # Errors
 /// As for [`all_gather`].
 pub fn reduce_scatter(network: &Network) -> Result<Packing, PackError> {
-    Ok(turned(all_gather(&network.reversed())?))
+    turned(network, all_gather)
 }
 
 /// Out-trees for a broadcast from a root.
@@ -44,7 +45,7 @@ pub fn broadcast(network: &Network, root: u32) -> Result<Packing, PackError> {
 /// # Errors
 /// As for [`all_gather`], or if there is no such rank.
 pub fn reduce(network: &Network, root: u32) -> Result<Packing, PackError> {
-    Ok(turned(broadcast(&network.reversed(), root)?))
+    turned(network, |network| broadcast(network, root))
 }
 
 /// Whose trees are packed.
@@ -80,21 +81,34 @@ impl Roots {
     }
 }
 
-/// A packing of the reversed network as one of the network: what went out comes in.
-fn turned(packing: Packing) -> Packing {
-    let turn = |mut tree: Tree| {
-        for path in &mut tree.paths {
-            path.reverse();
-        }
-        tree
+/// In-trees from a construction of out-trees: on a network that is the same both ways the mirror
+/// image, else what it makes of the reversed network.
+fn turned(
+    network: &Network,
+    out_trees: impl FnOnce(&Network) -> Result<Packing, PackError>,
+) -> Result<Packing, PackError> {
+    let mates = mates(network);
+    let mut packing = match &mates {
+        Some(_) => out_trees(network)?,
+        None => out_trees(&network.reversed())?,
     };
-    Packing {
-        way: match packing.way {
+    packing.turn(mates.as_deref());
+    Ok(packing)
+}
+
+impl Packing {
+    /// What went out comes in, over each edge's mate, or over the same edge of the reversed network.
+    pub(crate) fn turn(&mut self, mates: Option<&[EdgeId]>) {
+        self.way = match self.way {
             Way::Out => Way::In,
             Way::In => Way::Out,
-        },
-        trees: packing.trees.into_iter().map(turn).collect(),
-        unit: packing.unit,
+        };
+        for path in self.trees.iter_mut().flat_map(|tree| &mut tree.paths) {
+            path.reverse();
+            for edge in path {
+                *edge = mates.map_or(*edge, |mates| mates[*edge as usize]);
+            }
+        }
     }
 }
 
@@ -105,18 +119,10 @@ fn turned(packing: Packing) -> Packing {
 /// # Errors
 /// If some rank cannot reach another, or no simple construction suits the network.
 pub fn shallow_all_gather(network: &Network) -> Result<Packing, PackError> {
-    if network.ranks() == 1 {
-        return Ok(alone(network));
+    match unisono_bound::bound(network, Op::AllGather)?.limit.high() {
+        Some(bound) => shallow(network, bound).ok_or(PackError::Irregular),
+        None => Ok(alone(network)),
     }
-    // The first of the fastest, which has the fewest trees.
-    let mut fastest: Option<Packing> = None;
-    for packing in shallow(network) {
-        let faster = |best: &Packing| packing.bytes_per_second() > best.bytes_per_second();
-        if fastest.as_ref().is_none_or(faster) {
-            fastest = Some(packing);
-        }
-    }
-    fastest.ok_or(PackError::Irregular)
 }
 
 /// Shallow in-trees for reduce_scatter.
@@ -124,19 +130,37 @@ pub fn shallow_all_gather(network: &Network) -> Result<Packing, PackError> {
 /// # Errors
 /// As for [`shallow_all_gather`].
 pub fn shallow_reduce_scatter(network: &Network) -> Result<Packing, PackError> {
-    Ok(turned(shallow_all_gather(&network.reversed())?))
+    turned(network, shallow_all_gather)
 }
 
-fn shallow(network: &Network) -> Vec<Packing> {
-    /// Trees of this many ranks are not made several times: that would be much for little.
-    const LARGE: u32 = 256;
-    let several = if network.ranks() < LARGE { 4 } else { 1 };
-    let mut candidates = vec![shallow::over_islands(network)];
-    for each in [1, 2, 4].into_iter().filter(|each| *each <= several) {
-        candidates.push(shallow::along_shortest(network, each));
+/// Trees within this part of the bound are as good as any.
+const CLOSE: f64 = 0.002;
+
+/// Whether a packing is as fast as the bound.
+fn reaches(packing: &Packing, bound: Rational) -> bool {
+    to_f64(packing.bytes_per_second() / bound) >= 1.0 - CLOSE
+}
+
+/// The first shallow packing that reaches the bound, or the fastest.
+fn shallow(network: &Network, bound: Rational) -> Option<Packing> {
+    let mut best: Option<Packing> = None;
+    // With more copies of each tree loads are more even, and there are more trees.
+    let copies = [1, 2, 4].into_iter();
+    let copies = copies.filter(|&copies| shallow::is_quick(network, copies));
+    let islands = std::iter::once_with(|| shallow::over_islands(network));
+    let shortest = copies.map(|copies| shallow::along_shortest(network, copies));
+    for trees in islands.chain(shortest).flatten() {
+        let packing = full_speed(network, trees);
+        let faster = |best: &Packing| packing.bytes_per_second() > best.bytes_per_second();
+        if best.as_ref().is_none_or(faster) {
+            let done = reaches(&packing, bound);
+            best = Some(packing);
+            if done {
+                break;
+            }
+        }
     }
-    let candidates = candidates.into_iter().flatten();
-    candidates.map(|trees| full_speed(network, trees)).collect()
+    best
 }
 
 /// Out-trees at the speed at which some link is full.
@@ -154,27 +178,23 @@ fn full_speed(network: &Network, trees: Vec<Tree>) -> Packing {
     }
 }
 
-/// Shallow trees are taken if they are this close to the bound; else trees that fit exactly.
-const CLOSE: f64 = 0.001;
-
+/// Shallow trees if they reach the bound, else trees that fit exactly.
 fn out_trees(network: &Network, roots: Roots) -> Result<Packing, PackError> {
     let vertices = network.vertices().len();
     let plain = Plain::new(network)?;
-    let bound = bound(&plain.network, roots.op())?.limit.high();
-    let Some(bound) = bound else {
+    let Some(bound) = bound(&plain.network, roots.op())?.limit.high() else {
         return Ok(alone(network));
     };
     let shallow = match roots {
-        Roots::All => shallow_all_gather(network).ok(),
+        Roots::All => shallow(network, bound),
         Roots::One(_) => None,
     };
-    let share = |packing: &Packing| to_f64(packing.bytes_per_second() / bound);
-    if shallow
-        .as_ref()
-        .is_some_and(|packing| share(packing) >= 1.0 - CLOSE)
-        || vertices > MOST_VERTICES
-    {
-        return shallow.ok_or(PackError::TooLarge {
+    let done = |packing: &Packing| vertices > MOST_VERTICES || reaches(packing, bound);
+    if let Some(packing) = shallow.filter(done) {
+        return Ok(packing);
+    }
+    if vertices > MOST_VERTICES {
+        return Err(PackError::TooLarge {
             vertices,
             max: MOST_VERTICES,
         });

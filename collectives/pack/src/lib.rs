@@ -13,6 +13,7 @@ mod gather;
 mod grow;
 mod levels;
 mod lp;
+mod mates;
 mod paths;
 mod plain;
 mod rings;

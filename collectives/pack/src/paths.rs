@@ -8,6 +8,15 @@ use unisono_network::{EdgeId, Network, VertexId};
 
 use crate::error::PackError;
 
+/// Whether a step may lead through other ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Relays {
+    /// It must not.
+    Never,
+    /// It may, where no way leads by switches alone.
+    IfNeeded,
+}
+
 /// Paths for steps between ranks, by source, destination and weight.
 ///
 /// # Errors
@@ -15,6 +24,7 @@ use crate::error::PackError;
 pub(crate) fn beside(
     network: &Network,
     steps: &[(u32, u32, u64)],
+    relays: Relays,
 ) -> Result<Vec<Vec<EdgeId>>, PackError> {
     let mut order: Vec<usize> = (0..steps.len()).collect();
     order.sort_by_key(|&step| steps[step].0);
@@ -22,23 +32,23 @@ pub(crate) fn beside(
     let mut finder = Finder::new(network);
     for same in order.chunk_by(|&one, &other| steps[one].0 == steps[other].0) {
         let from = steps[same[0]].0;
-        finder.ways.search(network, from, false);
-        let (near, far): (Vec<usize>, Vec<usize>) = same
-            .iter()
-            .partition(|&&step| finder.ways.hops[steps[step].1 as usize] != u32::MAX);
-        for step in near {
-            paths[step] = finder.path(steps[step].1, steps[step].2);
-        }
-        if far.is_empty() {
-            continue;
-        }
-        finder.ways.search(network, from, true);
-        for step in far {
-            let to = steps[step].1;
-            if finder.ways.hops[to as usize] == u32::MAX {
-                return Err(PackError::unreachable(from, to));
+        let mut left = same.to_vec();
+        for through in [false, true] {
+            if left.is_empty() || through && relays == Relays::Never {
+                break;
             }
-            paths[step] = finder.path(to, steps[step].2);
+            finder.ways.search(network, from, through);
+            left.retain(|&step| {
+                let (_, to, weight) = steps[step];
+                let reached = finder.ways.hops[to as usize] != u32::MAX;
+                if reached {
+                    paths[step] = finder.path(to, weight);
+                }
+                !reached
+            });
+        }
+        if let Some(&step) = left.first() {
+            return Err(PackError::unreachable(from, steps[step].1));
         }
     }
     Ok(paths)
@@ -62,6 +72,7 @@ impl<'a> Finder<'a> {
             busy: vec![0.0; network.edges().len()],
             ways: Ways {
                 hops: vec![u32::MAX; vertices],
+                arrival: vec![(EdgeId::MAX, 0); vertices],
                 through: false,
             },
             best: vec![(f64::INFINITY, EdgeId::MAX); vertices],
@@ -115,6 +126,8 @@ impl<'a> Finder<'a> {
 /// Shortest ways from one rank.
 struct Ways {
     hops: Vec<u32>,
+    /// For each vertex an edge by which a shortest way reaches it, and how many there are.
+    arrival: Vec<(EdgeId, u32)>,
     /// Whether they may lead through other ranks.
     through: bool,
 }
@@ -129,13 +142,17 @@ impl Ways {
         let mut head = 0;
         while let Some(&at) = queue.get(head) {
             head += 1;
+            let next = self.hops[at as usize] + 1;
             for &edge in network.out_edges(at) {
                 let to = network.edge(edge).to;
                 if self.hops[to as usize] == u32::MAX {
-                    self.hops[to as usize] = self.hops[at as usize] + 1;
+                    self.hops[to as usize] = next;
+                    self.arrival[to as usize] = (edge, 1);
                     if through || network.rank_of(to).is_none() {
                         queue.push(to);
                     }
+                } else if self.hops[to as usize] == next {
+                    self.arrival[to as usize].1 += 1;
                 }
             }
         }
@@ -148,12 +165,18 @@ impl Ways {
         to: VertexId,
     ) -> impl Iterator<Item = EdgeId> + 'a {
         let hops = self.hops[to as usize];
-        let edges = network.in_edges(to).iter().copied();
-        edges.filter(move |&edge| {
+        let (arrival, count) = self.arrival[to as usize];
+        let only = (hops > 0 && count == 1).then_some(arrival);
+        let some: &[EdgeId] = match hops > 0 && count > 1 {
+            true => network.in_edges(to),
+            false => &[],
+        };
+        let some = some.iter().copied().filter(move |&edge| {
             let from = network.edge(edge).from;
             let before = self.hops[from as usize];
             let open = before == 0 || self.through || network.rank_of(from).is_none();
             open && before != u32::MAX && before + 1 == hops
-        })
+        });
+        only.into_iter().chain(some)
     }
 }

@@ -17,7 +17,7 @@ mod tour;
 use unisono_network::{EdgeId, Network, Rational};
 
 use crate::error::PackError;
-use crate::paths::beside;
+use crate::paths::{Relays, beside};
 use crate::whole::fastest;
 
 /// A directed cycle through all ranks.
@@ -53,7 +53,7 @@ impl Rings {
         let steps = orders
             .iter()
             .flat_map(|(order, weight)| hops(order).map(|(from, to)| (from, to, *weight)));
-        let mut paths = beside(network, &steps.collect::<Vec<_>>())?.into_iter();
+        let mut paths = beside(network, &steps.collect::<Vec<_>>(), Relays::IfNeeded)?.into_iter();
         let rings = orders.iter().map(|(order, weight)| Ring {
             order: order.clone(),
             weight: *weight,

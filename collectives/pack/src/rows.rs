@@ -4,6 +4,7 @@
 use unisono_network::{EdgeId, Network};
 
 use crate::lp::Column;
+use crate::mates::mates;
 
 /// Rows and what they allow.
 pub(crate) struct Rows {
@@ -61,24 +62,4 @@ impl Rows {
             .map(|&row| prices[row].max(0.0) + hop)
             .collect()
     }
-}
-
-/// For each edge one of the same capacity back, if all can be matched so.
-fn mates(network: &Network) -> Option<Vec<EdgeId>> {
-    let mut mates = vec![EdgeId::MAX; network.edges().len()];
-    for (id, edge) in (0..).zip(network.edges()) {
-        if mates[id as usize] != EdgeId::MAX {
-            continue;
-        }
-        let fits = |&&other: &&EdgeId| {
-            let back = network.edge(other);
-            back.to == edge.from
-                && mates[other as usize] == EdgeId::MAX
-                && back.bytes_per_second == edge.bytes_per_second
-        };
-        let mate = *network.out_edges(edge.to).iter().find(fits)?;
-        mates[id as usize] = mate;
-        mates[mate as usize] = id;
-    }
-    Some(mates)
 }

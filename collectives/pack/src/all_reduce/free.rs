@@ -18,6 +18,9 @@ use crate::whole::{fastest, proportions};
 /// Results closer than this part to the bound are as good as it.
 const CLOSE: f64 = 1e-3;
 
+/// The most rows of a program: beyond, equal shares have to do.
+const MOST_ROWS: usize = 500;
+
 /// How many times the rows of the program there are columns at most.
 const COLUMNS_PER_ROW: usize = 60;
 
@@ -25,7 +28,7 @@ const COLUMNS_PER_ROW: usize = 60;
 /// none was found.
 pub(super) fn pairs(network: &Network, known: f64) -> Option<Vec<Pair>> {
     let rows = Rows::new(network);
-    if hopeless(&rows, network, known) {
+    if rows.limits.len() > MOST_ROWS || hopeless(&rows, network, known) {
         return None;
     }
     let mut program = Program::new(&rows.limits);

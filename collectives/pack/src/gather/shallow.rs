@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use unisono_network::{EdgeId, Network, VertexId};
 
 use crate::levels::{Levels, levels};
-use crate::paths::beside;
+use crate::paths::{Relays, beside};
 use crate::tree::Tree;
 
 /// Passes over all trees of shortest ways, to even out loads.
@@ -41,16 +41,7 @@ pub(super) fn over_islands(network: &Network) -> Option<Vec<Tree>> {
         .iter()
         .map(|(&(from, to), &times)| (from, to, times))
         .collect();
-    let paths = beside(network, &all).ok()?;
-    let through_ranks = |path: &Vec<EdgeId>| {
-        let inner = &path[..path.len() - 1];
-        inner
-            .iter()
-            .any(|&edge| network.rank_of(network.edge(edge).to).is_some())
-    };
-    if paths.iter().any(through_ranks) {
-        return None;
-    }
+    let paths = beside(network, &all, Relays::Never).ok()?;
     let paths: BTreeMap<(u32, u32), Vec<EdgeId>> = steps.into_keys().zip(paths).collect();
     let tree = |(root, parents): (u32, Vec<u32>)| Tree {
         root,
@@ -135,6 +126,13 @@ impl Places {
             Some(below) => self.twin(below, member, rank),
         }
     }
+}
+
+/// Whether [`along_shortest`] takes little time.
+pub(super) fn is_quick(network: &Network, each: usize) -> bool {
+    /// Looks at an edge, about a second.
+    const MOST: usize = 100_000_000;
+    network.ranks() as usize * network.edges().len() * each * PASSES <= MOST
 }
 
 /// Trees of weight 1, so many for each rank, along shortest ways; none if there are switches, or
