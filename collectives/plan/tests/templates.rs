@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use unisono_plan::template::{Hierarchical, Level, Order, Ring, Rings};
+use unisono_plan::template::{Hierarchical, Level, Order, Ring, Rings, Tree, Trees};
 use unisono_plan::verify::{Settings, check};
 use unisono_plan::{Algorithm, Op, Template};
 
@@ -194,4 +194,73 @@ fn groups_that_are_none_are_refused() {
     assert!(bruck.contains("can't run bruck"), "{bruck}");
     let far = refuse(vec![(vec![0, u32::MAX], mesh)]);
     assert!(far.contains("groups of 2 units"), "{far}");
+}
+
+/// A random spanning tree over all ranks.
+fn random_tree(numbers: &mut Numbers, ranks: u32, root: u32) -> Tree {
+    let mut order = numbers.shuffled(ranks);
+    let at = order.iter().position(|&rank| rank == root).unwrap();
+    order.swap(0, at);
+    let mut parents = vec![root; ranks as usize];
+    for at in 1..ranks {
+        // Sometimes deep, sometimes wide.
+        let above = match numbers.below(2) {
+            0 => at - 1,
+            _ => numbers.below(at),
+        };
+        parents[order[at as usize] as usize] = order[above as usize];
+    }
+    Tree::new(root, u64::from(numbers.below(9) + 1), parents)
+}
+
+#[test]
+fn packings_of_any_trees() {
+    let mut numbers = Numbers(4);
+    let mut plans = 0;
+    for ranks in (2..=9).chain([12, 16, 17]) {
+        for each in 1..=2 {
+            let trees = |numbers: &mut Numbers| -> Vec<Tree> {
+                let of = |root| (0..each).map(move |_| root);
+                (0..ranks)
+                    .flat_map(of)
+                    .map(|root| random_tree(numbers, ranks, root))
+                    .collect()
+            };
+            let (out_trees, in_trees) = (trees(&mut numbers), trees(&mut numbers));
+            let all = Trees::new(ranks, out_trees, in_trees).unwrap();
+            plans += verify(&Template::Trees(Arc::new(all)), ranks);
+            // For all_reduce, the same weights for each root, cut in other places.
+            let mut out_trees = Vec::new();
+            let mut in_trees = Vec::new();
+            for root in numbers.shuffled(ranks).into_iter().take(3) {
+                let first = random_tree(&mut numbers, ranks, root);
+                let second = random_tree(&mut numbers, ranks, root);
+                let sum = first.weight() + second.weight();
+                in_trees.extend([first, second]);
+                let all = random_tree(&mut numbers, ranks, root);
+                out_trees.push(Tree::new(root, sum, all.parents().clone()));
+            }
+            let pairs = Trees::new(ranks, out_trees, in_trees).unwrap();
+            let pairs = Template::Trees(Arc::new(pairs));
+            assert!(pairs.supports(Op::AllReduce, ranks, false).is_ok());
+            plans += verify(&pairs, ranks);
+        }
+    }
+    println!("{plans} plans");
+    assert!(plans > 11 * 2 * 8, "{plans}");
+}
+
+#[test]
+fn trees_that_are_none_are_refused() {
+    let refuse = |tree: Tree| Trees::new(3, vec![tree], vec![]).unwrap_err().to_string();
+    let circle = refuse(Tree::new(0, 1, vec![0, 2, 1]));
+    assert!(circle.contains("go round in a circle"), "{circle}");
+    let rootless = refuse(Tree::new(0, 1, vec![1, 0, 0]));
+    assert!(rootless.contains("go round in a circle"), "{rootless}");
+    let nothing = refuse(Tree::new(0, 0, vec![0, 0, 0]));
+    assert!(nothing.contains("has no weight"), "{nothing}");
+    let astray = refuse(Tree::new(0, 1, vec![0, 3, 0]));
+    assert!(astray.contains("names rank 3"), "{astray}");
+    let short = refuse(Tree::new(0, 1, vec![0, 0]));
+    assert!(short.contains("rank 2 twice, or not at all"), "{short}");
 }

@@ -1,8 +1,12 @@
 //! Programs from templates.
 
+mod flow;
 mod hierarchical;
 mod ordered;
 mod rings;
+mod trees;
+mod weave;
+mod woven;
 
 use std::sync::Arc;
 
@@ -11,6 +15,7 @@ use crate::builder::Builder;
 use crate::ir::{Op, Program};
 
 use super::Template;
+use woven::Woven;
 
 impl Template {
     /// Whether there is a program for this operation, at this number of ranks.
@@ -41,6 +46,7 @@ impl Template {
             _ if windowed => Err("it has no plan over windows"),
             Template::Rings(rings) => rings::supports(rings, op),
             Template::Hierarchical(levels) => hierarchical::supports(levels, op),
+            Template::Trees(trees) => trees::supports(trees, op),
             _ => Err("it doesn't have this operation"),
         };
         fits.or_else(no)
@@ -58,11 +64,15 @@ impl Template {
             }
             Template::Rings(rings) => rings::layout(rings, op),
             Template::Hierarchical(levels) => hierarchical::layout(levels),
+            Template::Trees(trees) => trees::layout(trees, op),
             _ => Layout::of(Algorithm::MeshOneShot, op, ranks),
         })
     }
 
     /// Generates the program of one rank.
+    ///
+    /// From trees and routes this is as much work as the programs of all ranks together; if more
+    /// than one is wanted, take [`Template::programs`].
     ///
     /// # Errors
     /// As [`Template::supports`]; or there is no such rank, root or peer.
@@ -82,17 +92,34 @@ impl Template {
             }
             _ => {}
         }
-        let mut b = Builder::new(shape, self.layout(op, ranks)?);
-        if ranks == 1 {
-            alone(&mut b);
-            return Ok(b.finish());
-        }
+        self.build(shape, self.woven(op, ranks).as_ref())
+    }
+
+    /// Generates a program of what has a layout; `woven` is what [`Template::woven`] gives.
+    fn build(&self, shape: &Shape, woven: Option<&Woven>) -> Result<Program, Unsupported> {
+        let mut b = Builder::new(shape, self.layout(shape.op, shape.ranks)?);
         match self {
+            Template::Trees(trees) => trees::cut(&mut b, trees),
+            _ if shape.ranks == 1 => {}
             Template::Rings(rings) => rings::build(&mut b, rings),
             Template::Hierarchical(levels) => hierarchical::build(&mut b, levels),
             _ => {}
         }
+        if shape.ranks == 1 {
+            alone(&mut b);
+        } else if let Some(woven) = woven {
+            woven.build(&mut b);
+        }
         Ok(b.finish())
+    }
+
+    /// What the programs of all ranks are made from, where that is much work: the moments at which
+    /// ranks act on trees.
+    fn woven(&self, op: Op, ranks: u32) -> Option<Woven> {
+        match self {
+            Template::Trees(trees) if ranks > 1 => Some(trees::woven(trees, op)),
+            _ => None,
+        }
     }
 
     /// Generates the programs of all ranks that take part. A send is from rank `to - 1`, a receive
@@ -107,14 +134,20 @@ impl Template {
         windowed: bool,
     ) -> Result<Vec<Program>, Unsupported> {
         let around = ranks.max(1);
-        let generate = |op: Op, rank: u32| {
-            self.generate(&Shape {
-                op,
-                ranks,
-                rank,
-                windowed,
-            })
+        let shape = |op: Op, rank: u32| Shape {
+            op,
+            ranks,
+            rank,
+            windowed,
         };
+        if let Template::Trees(_) = self {
+            self.supports(op, ranks, windowed)?;
+            check_ranks(&shape(op, 0))?;
+            let woven = self.woven(op, ranks);
+            let build = |rank| self.build(&shape(op, rank), woven.as_ref());
+            return (0..ranks).map(build).collect();
+        }
+        let generate = |op: Op, rank: u32| self.generate(&shape(op, rank));
         let pair = |from: u32, to: u32| {
             let sends = generate(Op::Send { to }, from)?;
             Ok(vec![sends, generate(Op::Recv { from }, to)?])

@@ -129,7 +129,7 @@ impl Grid {
     /// The blocks of a rank when all levels have shared them: runs of neighbours.
     pub(in crate::template) fn owned(&self, rank: u32) -> Vec<Range<u32>> {
         match self.levels.split_last() {
-            None => vec![0..self.blocks],
+            None => std::iter::once(0..self.blocks).collect(),
             Some((top, _)) => {
                 let path = self.path(rank);
                 let parts = self.parts(&path, self.levels.len() - 1);
