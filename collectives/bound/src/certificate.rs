@@ -43,6 +43,23 @@ pub enum Certificate {
 }
 
 impl Certificate {
+    /// The same where everything is half as wide.
+    pub(crate) fn halved(mut self) -> Self {
+        match &mut self {
+            Self::Cut {
+                bytes_per_second, ..
+            }
+            | Self::Links {
+                bytes_per_second, ..
+            }
+            | Self::Partition {
+                bytes_per_second, ..
+            } => *bytes_per_second /= 2,
+            Self::Nothing | Self::Sets { .. } => {}
+        }
+        self
+    }
+
     /// The same on the network with every edge turned around.
     pub(crate) fn mirrored(self) -> Self {
         match self {

@@ -81,12 +81,23 @@ impl Problem {
 
     /// Whether every arc is as wide as the one back.
     pub(crate) fn is_symmetric(&self) -> bool {
-        let mut back: Vec<Arc> = self.arcs.clone();
-        for arc in &mut back {
+        self.reversed().arcs == self.arcs
+    }
+
+    /// The same problem with every arc the other way.
+    pub(crate) fn reversed(&self) -> Self {
+        let mut reversed = self.clone();
+        for arc in &mut reversed.arcs {
             (arc.from, arc.to) = (arc.to, arc.from);
         }
-        back.sort_unstable();
-        back == self.arcs
+        reversed.arcs.sort_unstable();
+        reversed
+    }
+
+    /// Whether every rank reaches every other.
+    pub(crate) fn is_connected(&self) -> bool {
+        let all = self.ranks as usize;
+        self.by_distance(0).len() == all && self.reversed().by_distance(0).len() == all
     }
 
     /// No flow yet, each capacity so many times.

@@ -17,6 +17,7 @@ mod near;
 mod orient;
 mod program;
 mod proof;
+mod rough;
 
 use self::layout::Layout;
 use crate::collapse::Collapse;
@@ -34,5 +35,8 @@ pub(crate) fn all_reduce(problem: &Problem, in_network: bool) -> (Limit, Certifi
     let found = program::solve(problem, &layout)
         .or_else(|| near::solve(problem, &layout))
         .or_else(|| game::solve(problem, &layout));
-    found.unwrap_or((Limit::Unlimited, Certificate::Nothing))
+    found.unwrap_or_else(|| rough::solve(problem, in_network))
 }
+
+#[cfg(test)]
+mod tests;

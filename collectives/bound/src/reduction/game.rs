@@ -20,6 +20,10 @@ const ROUNDS: usize = 12;
 /// The powers that prices go through in a round, and how often all edges move at each.
 const POWERS: [u32; 6] = [8, 32, 128, 512, 2048, 8192];
 const PASSES: usize = 12;
+/// How often weights move after each pass over the edges.
+const MOVES: usize = 8;
+/// How much of what an edge gives to one use can be taken away at once.
+const MOST: f64 = 0.9999;
 /// The gap that is good enough to stop: one part in so many.
 const GAP: i128 = 400;
 
@@ -42,15 +46,6 @@ pub(super) fn solve(problem: &Problem, layout: &Layout<'_>) -> Option<(Limit, Ce
             }
         }
         low = low.max(proof::low(layout, &game.solution()));
-        if std::env::var("V").is_ok() {
-            println!(
-                "round {round} sets {} low {:?} high {:?} poorest {}",
-                game.sets.len(),
-                low.map(unisono_network::to_f64),
-                high.map(unisono_network::to_f64),
-                game.poorest()
-            );
-        }
         if let (Some(low), Some(high)) = (low, high)
             && (high - low) * GAP < high
         {
@@ -89,6 +84,9 @@ struct Game<'a> {
     needs: Vec<f64>,
     /// For each variable, the sets whose arcs it counts for, and how often.
     uses: Vec<Vec<(u32, f64)>>,
+    /// For each class of ranks, the sets of which it is outside by more or less than most classes are,
+    /// and by which part of itself.
+    outside: Vec<Vec<(u32, f64)>>,
 }
 
 impl<'a> Game<'a> {
@@ -110,6 +108,7 @@ impl<'a> Game<'a> {
             sets: Vec::new(),
             covers: Vec::new(),
             needs: Vec::new(),
+            outside: vec![Vec::new(); layout.ranks.len()],
         };
         layout
             .first_sets()
@@ -118,18 +117,31 @@ impl<'a> Game<'a> {
         game
     }
 
-    /// Adds a set, unless it is there or needs nothing.
+    /// Adds a set, unless it is there or holds all ranks.
     fn add(&mut self, set: Set) {
-        let inside: f64 = set
-            .ranks
-            .iter()
-            .enumerate()
-            .map(|(class, count)| f64::from(*count) * self.values[self.layout.weight(class)])
-            .sum();
-        if inside >= 1.0 - 1e-9 || self.sets.contains(&set) {
+        let parts = self.layout.ranks.iter().zip(&set.ranks);
+        let parts: Vec<f64> = parts
+            .map(|((_, size), count)| 1.0 - f64::from(*count) / f64::from(*size))
+            .collect();
+        if parts.iter().all(|part| *part == 0.0) || self.sets.contains(&set) {
             return;
         }
         let id = self.sets.len() as u32;
+        let most = f64::from(u8::from(
+            parts.iter().sum::<f64>() * 2.0 > parts.len() as f64,
+        ));
+        for (class, part) in parts.iter().enumerate() {
+            if *part != most {
+                self.outside[class].push((id, part - most));
+            }
+        }
+        let weights = (0..parts.len()).map(|class| self.weight(class));
+        self.needs.push(
+            weights
+                .zip(&parts)
+                .map(|(weight, part)| weight * part)
+                .sum(),
+        );
         let mut cover = 0.0;
         for &(class, count) in &set.arcs {
             let variable = self.layout.used(class as usize, set.inward);
@@ -137,8 +149,12 @@ impl<'a> Game<'a> {
             cover += f64::from(count) * self.values[variable];
         }
         self.covers.push(cover);
-        self.needs.push(1.0 - inside);
         self.sets.push(set);
+    }
+
+    /// The weight of all ranks of a class together.
+    fn weight(&self, class: usize) -> f64 {
+        self.values[self.layout.weight(class)] * f64::from(self.layout.ranks[class].1)
     }
 
     /// The variables as programs have them: weights sum to the rate.
@@ -157,14 +173,15 @@ impl<'a> Game<'a> {
             .covers
             .iter()
             .zip(&self.needs)
+            .filter(|(_, need)| **need > 1e-9)
             .map(|(cover, need)| cover / need);
         rates.fold(f64::INFINITY, f64::min)
     }
 
     /// What one more unit across a set is worth, at a rate that just holds.
     fn price(&self, set: u32, cover: f64, rate: f64, power: u32) -> f64 {
-        let need = self.needs[set as usize];
-        raised(rate * need / cover.max(1e-6 * rate * need), power) / cover.max(1e-6 * rate * need)
+        let cover = cover.max(f64::MIN_POSITIVE);
+        shortage(rate * self.needs[set as usize] / cover, power) / cover
     }
 
     fn prices(&self, power: u32) -> Vec<f64> {
@@ -175,7 +192,7 @@ impl<'a> Game<'a> {
             .collect()
     }
 
-    /// Divides each class of edges anew.
+    /// Divides each class of edges anew, then moves weights.
     fn pass(&mut self, power: u32) {
         let rate = self.poorest();
         for class in 0..self.layout.classes() {
@@ -188,6 +205,75 @@ impl<'a> Game<'a> {
                 self.divide(one, other, rate, power);
             }
         }
+        for _ in 0..MOVES {
+            if !self.move_weight(rate, power) {
+                break;
+            }
+        }
+    }
+
+    /// What one more unit of need of a set costs.
+    fn burden(&self, set: u32, need: f64, rate: f64, power: u32) -> f64 {
+        let cover = self.covers[set as usize].max(f64::MIN_POSITIVE);
+        shortage(rate * need.max(0.0) / cover, power - 1) * rate / cover
+    }
+
+    /// Moves weight from the ranks where it eases sets least to those where it does most. False if
+    /// there is nothing to gain.
+    fn move_weight(&mut self, rate: f64, power: u32) -> bool {
+        let burdens: Vec<f64> = self
+            .outside
+            .iter()
+            .map(|sets| {
+                sets.iter()
+                    .map(|&(set, part)| {
+                        part * self.burden(set, self.needs[set as usize], rate, power)
+                    })
+                    .sum()
+            })
+            .collect();
+        let by_burden = |one: &usize, other: &usize| burdens[*one].total_cmp(&burdens[*other]);
+        let to = (0..burdens.len()).min_by(by_burden);
+        let from = (0..burdens.len())
+            .filter(|class| self.weight(*class) > 0.0)
+            .max_by(by_burden);
+        let (Some(from), Some(to)) = (from, to) else {
+            return false;
+        };
+        if burdens[from] - burdens[to] <= 1e-6 * (burdens[from].abs() + burdens[to].abs()) {
+            return false;
+        }
+        let changes: Vec<(u32, f64)> = self.outside[to]
+            .iter()
+            .copied()
+            .chain(self.outside[from].iter().map(|(set, part)| (*set, -part)))
+            .collect();
+        let limit = self.weight(from);
+        // Bisection: burdens grow too steeply for anything cleverer to be safe.
+        let (mut low, mut high) = (0.0, limit);
+        for _ in 0..30 {
+            let middle = (low + high) / 2.0;
+            let slope: f64 = changes
+                .iter()
+                .map(|&(set, part)| {
+                    part * self.burden(set, self.needs[set as usize] + part * middle, rate, power)
+                })
+                .sum();
+            if slope < 0.0 {
+                low = middle
+            } else {
+                high = middle
+            }
+        }
+        for &(set, part) in &changes {
+            self.needs[set as usize] = (self.needs[set as usize] + part * low).max(0.0);
+        }
+        let [from_each, to_each] =
+            [from, to].map(|class| low / f64::from(self.layout.ranks[class].1));
+        let from = self.layout.weight(from);
+        self.values[from] = (self.values[from] - from_each).max(0.0);
+        self.values[self.layout.weight(to)] += to_each;
+        low > 1e-9
     }
 
     fn divide(&mut self, one: usize, other: usize, rate: f64, power: u32) {
@@ -198,20 +284,33 @@ impl<'a> Game<'a> {
                 let cover = game.covers[set as usize] + count * change;
                 let price = game.price(set, cover, rate, power) * count;
                 sum += price;
-                slope += price * count * f64::from(power + 1) / cover.max(1e-12);
+                slope += price * count * f64::from(power + 1) / cover.max(f64::MIN_POSITIVE);
             }
             (sum, slope)
         };
+        // Newton's method between two ends that close in, as far as values stay positive.
+        let (mut least, mut most) = (-have_one * MOST, have_other * MOST);
         let mut change = 0.0;
-        for _ in 0..4 {
+        for _ in 0..16 {
             let (first, first_slope) = earns(self, one, change);
             let (second, second_slope) = earns(self, other, -change);
-            let slope = first_slope + second_slope;
-            if slope <= 0.0 || !slope.is_finite() {
+            let gain = first - second;
+            if gain == 0.0 {
                 break;
             }
-            let next = (change + (first - second) / slope).clamp(-have_one, have_other);
-            let near = (next - change).abs() <= 1e-3 * next.abs();
+            if gain > 0.0 {
+                least = change
+            } else {
+                most = change
+            }
+            let step = change + gain / (first_slope + second_slope);
+            let next = if step > least && step < most {
+                step
+            } else {
+                (least + most) / 2.0
+            };
+            let near = (next - change).abs() <= 1e-4 * next.abs()
+                || most - least <= 1e-9 * (have_one + have_other);
             change = next;
             if near {
                 break;
@@ -236,7 +335,9 @@ impl<'a> Game<'a> {
         for &inward in self.layout.directions() {
             let arcs = (0..).zip(&problem.arcs).map(|(id, arc)| {
                 let class = self.layout.collapse.arcs.of(id) as usize;
+                // More than all that is wanted is as good as that.
                 let used = (self.values[self.layout.used(class, inward)] * scale) as u64;
+                let used = used.min(1 << 44);
                 let (from, to) = if inward {
                     (arc.to, arc.from)
                 } else {
@@ -265,4 +366,9 @@ impl<'a> Game<'a> {
         }
         broken
     }
+}
+
+/// A high power of how short a set is, one if it just holds; kept finite.
+fn shortage(ratio: f64, power: u32) -> f64 {
+    raised(ratio.min(1.0 + 500.0 / f64::from(power)), power)
 }

@@ -26,15 +26,6 @@ pub(super) fn solve(problem: &Problem, layout: &Layout<'_>) -> Option<(Limit, Ce
         let balance: Vec<f64> = rest.chunks(2).map(|pair| pair[0] - pair[1]).collect();
         let low = proof::low(layout, &near.variables);
         let high = proof::high(layout, &sets, prices, &balance);
-        if std::env::var("V").is_ok() {
-            println!(
-                "sets {} {:?} {:?} {}",
-                sets.len(),
-                low.map(unisono_network::to_f64),
-                high.map(unisono_network::to_f64),
-                near.variables[0]
-            );
-        }
         if let (Some(low), Some(high)) = (low, high) {
             let (best_low, best_high) = ends.unwrap_or((low, high));
             ends = Some((low.max(best_low), high.min(best_high)));

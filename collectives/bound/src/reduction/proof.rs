@@ -20,7 +20,13 @@ pub(super) fn low(layout: &Layout<'_>, variables: &[f64]) -> Option<Rational> {
     let scale = SCALE / widest;
     let weight = |rank| Some((variables[layout.weight(layout.class_of(rank)?)] * scale) as u128);
     let weights: Option<Vec<u128>> = (0..problem.ranks).map(weight).collect();
-    let weights = weights?;
+    let mut weights = weights?;
+    // A trace of weight would ask for as much of a trace of an edge, and both are only noise.
+    let trace = weights.iter().sum::<u128>() >> 22;
+    weights
+        .iter_mut()
+        .filter(|weight| **weight < trace)
+        .for_each(|weight| *weight = 0);
     let total: u128 = weights.iter().sum();
     let mut least: Option<Rational> = None;
     for &inward in layout.directions() {
