@@ -10,6 +10,8 @@ pub enum Op {
     AllGather,
     ReduceScatter,
     Broadcast,
+    AllToAll,
+    Reduce,
     Barrier,
     /// There and back between two ranks; the time is one way.
     SendRecv,
@@ -23,6 +25,8 @@ impl Op {
             "all_gather" => Self::AllGather,
             "reduce_scatter" => Self::ReduceScatter,
             "broadcast" => Self::Broadcast,
+            "all_to_all" => Self::AllToAll,
+            "reduce" => Self::Reduce,
             "barrier" => Self::Barrier,
             "send_recv" => Self::SendRecv,
             _ => return None,
@@ -34,7 +38,9 @@ impl Op {
         let elements = (bytes / size_of::<f32>()).max(1);
         match self {
             Self::Barrier => 0,
-            Self::AllGather | Self::ReduceScatter => (elements / ranks).max(1) * ranks,
+            Self::AllGather | Self::ReduceScatter | Self::AllToAll => {
+                (elements / ranks).max(1) * ranks
+            }
             _ => elements,
         }
     }
@@ -49,6 +55,8 @@ impl Op {
             Self::ReduceScatter => on.reduce_scatter(send, &mut recv[..block], ReduceOp::Sum)?,
             Self::Broadcast if on.rank() == 0 => on.broadcast(send, 0)?,
             Self::Broadcast => on.broadcast(recv, 0)?,
+            Self::AllToAll => on.all_to_all(send, recv)?,
+            Self::Reduce => on.reduce(send, recv, ReduceOp::Sum, 0)?,
             Self::Barrier => on.barrier()?,
             Self::SendRecv if on.rank() == 0 => {
                 on.send(send, 1)?;
@@ -71,7 +79,9 @@ impl Op {
             (0..recv.len()).filter(|&i| recv[i] != expected(i)).count()
         };
         match self {
-            Self::AllReduce => differ(recv, &|i| all * step(i)),
+            Self::Reduce if me > 0 => 0,
+            Self::AllReduce | Self::Reduce => differ(recv, &|i| all * step(i)),
+            Self::AllToAll => differ(recv, &|i| pattern(i / block, me * block + i % block)),
             Self::AllGather => differ(recv, &|i| pattern(i / block, i % block)),
             Self::ReduceScatter => differ(&recv[..block], &|i| all * step(me * block + i)),
             Self::Broadcast if me == 0 => 0,
