@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use unisono_network::Network;
-use unisono_pack::{Packing, PairPacking, Routing};
-use unisono_plan::{Algorithm, Op, Program, Shape, generate};
+use unisono_pack::{Packing, PairPacking, Route};
+use unisono_plan::{Algorithm, Layout, Op, Program, Shape, generate};
 
 use crate::programs::{self, Setting};
 use crate::schedule::{Message, Schedule};
@@ -25,8 +25,9 @@ pub enum Source {
     Trees(Arc<Packing>),
     /// A packing of pairs of trees, for all_reduce.
     Pairs(Arc<PairPacking>),
-    /// Routes for each pair of ranks, for all_to_all.
-    Routes(Arc<Routing>),
+    /// Routes between ranks, those of one pair one after the other: for all_to_all, scatter, gather
+    /// and send.
+    Routes(Arc<[Route]>),
 }
 
 /// How a message is cut for a candidate.
@@ -55,7 +56,10 @@ impl Source {
         let share = |most| Lanes::Share { most };
         match self {
             Source::Flat(_) => vec![Lanes::Path],
-            Source::Routes(_) => vec![Lanes::Path, share(1)],
+            Source::Routes(routes) => {
+                let each = routes.len() as u32;
+                vec![Lanes::Path, share(each), share(8 * each)]
+            }
             Source::Trees(_) | Source::Pairs(_) => std::iter::once(Lanes::Path)
                 .chain(UNITS.map(share))
                 .collect(),
@@ -65,11 +69,16 @@ impl Source {
     /// The most chunks into which it can cut a message.
     #[must_use]
     pub fn most_chunks(&self, op: Op, ranks: u32, bytes: u64) -> u64 {
-        let parts = match (self, op.has_block_per_rank()) {
-            (_, true) | (Source::Flat(Algorithm::Ring), false) => u64::from(ranks),
+        let parts = match self {
+            // In all_to_all the blocks are those of two buffers.
+            Source::Flat(algorithm) => {
+                let blocks = Layout::of(*algorithm, op, ranks).blocks;
+                u64::from(if op == Op::AllToAll { blocks / 2 } else { blocks })
+            }
+            _ if op.has_block_per_rank() => u64::from(ranks),
             _ => 1,
         };
-        (bytes / parts / LEAST_CHUNK).max(1)
+        (bytes / parts.max(1) / LEAST_CHUNK).max(1)
     }
 
     /// About how many steps a schedule has.
@@ -90,7 +99,16 @@ impl Source {
                 (knob.chunks * roots).max(least) * ranks * 2
             }
             Source::Pairs(packing) => knob.chunks.max(packing.pairs.len() as u64) * ranks * 3,
-            Source::Routes(routing) => routing.routes.len() as u64 * 2 * knob.chunks,
+            Source::Routes(routes) => {
+                let hops: u64 = routes
+                    .iter()
+                    .map(|route| route.ranks.len() as u64 - 1)
+                    .sum();
+                let pairs = routes
+                    .chunk_by(|a, b| a.ranks.last() == b.ranks.last())
+                    .count();
+                hops * knob.chunks.max(1) * pairs as u64 / routes.len().max(1) as u64 + hops
+            }
         }
     }
 
@@ -127,7 +145,9 @@ impl Source {
             Source::Pairs(packing) => {
                 trees::pairs(network, packing, bytes, cutting).ok_or_else(unfit)
             }
-            Source::Routes(routing) => Ok(routes::all_to_all(network, routing, bytes, cutting)),
+            Source::Routes(found) => {
+                routes::schedule(op, network, found, bytes, cutting).ok_or_else(unfit)
+            }
         }
     }
 }

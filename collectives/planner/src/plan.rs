@@ -5,13 +5,19 @@ use std::time::Instant;
 
 use unisono_bound::{Bound, bound};
 use unisono_network::Network;
-use unisono_pack as pack;
+use unisono_pack::{self as pack, Route};
 use unisono_plan::{Algorithm, Op};
 
-use crate::PlanError;
 use crate::candidate::{Knob, Source};
 use crate::schedule::Schedule;
 use crate::timing::{Speeds, Timeline, simulate_schedule};
+use crate::trees::Lanes;
+use crate::{PlanError, routes};
+
+/// Times up to this much over the least are as good: then fewer steps are better.
+const AS_GOOD: f64 = 1.001;
+/// Cutting finer is given up when the time is this much over the least.
+const MUCH_WORSE: f64 = 1.1;
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +57,8 @@ pub struct Scored {
     pub knob: Knob,
     /// The predicted time in picoseconds.
     pub ps: f64,
+    /// How many steps all ranks have.
+    pub steps: usize,
 }
 
 /// The answer.
@@ -130,7 +138,7 @@ impl Plan {
 pub fn plan(network: &Network, request: &Request) -> Result<Plan, PlanError> {
     let begin = Instant::now();
     let bound = bound_of(network, request.op)?;
-    let (sources, mut why) = sources(network, request.op);
+    let (sources, mut why) = sources(network, request.op, bound.as_ref());
     let mut candidates = Vec::new();
     let wanted = |source: &Source| match &request.algorithm {
         Some(name) => source.name() == name.replace('-', "_"),
@@ -147,7 +155,7 @@ pub fn plan(network: &Network, request: &Request) -> Result<Plan, PlanError> {
         }
     }
     candidates.sort_by(|a, b| a.ps.total_cmp(&b.ps));
-    let Some(best) = candidates.first() else {
+    let Some(best) = simplest(&candidates) else {
         return Err(match &request.algorithm {
             Some(name) if !there.contains(name) => PlanError::NoSuchAlgorithm {
                 name: name.clone(),
@@ -200,7 +208,7 @@ pub fn bound_of(network: &Network, op: Op) -> Result<Option<Bound>, PlanError> {
 }
 
 /// All that may run the operation, and why others can't.
-fn sources(network: &Network, op: Op) -> (Vec<Source>, Vec<String>) {
+fn sources(network: &Network, op: Op, bound: Option<&Bound>) -> (Vec<Source>, Vec<String>) {
     let mut why = Vec::new();
     let mut sources = Vec::new();
     for algorithm in Algorithm::ALL {
@@ -212,20 +220,27 @@ fn sources(network: &Network, op: Op) -> (Vec<Source>, Vec<String>) {
     if network.ranks() == 1 {
         return (sources, why);
     }
+    let trees = |packing: Result<_, _>| packing.map(|p| Source::Trees(Arc::new(p)));
+    let routes = |routes: Option<Vec<Route>>| Some(Ok(Source::Routes(routes?.into())));
+    let speed = bound.and_then(|bound| bound.limit.low());
     let found = match op {
-        Op::AllGather => Some(pack::all_gather(network).map(|p| Source::Trees(Arc::new(p)))),
-        Op::ReduceScatter => {
-            Some(pack::reduce_scatter(network).map(|p| Source::Trees(Arc::new(p))))
-        }
-        Op::Broadcast { root } => {
-            Some(pack::broadcast(network, root).map(|p| Source::Trees(Arc::new(p))))
-        }
-        Op::Reduce { root } => {
-            Some(pack::reduce(network, root).map(|p| Source::Trees(Arc::new(p))))
-        }
+        Op::AllGather => Some(trees(pack::all_gather(network))),
+        Op::ReduceScatter => Some(trees(pack::reduce_scatter(network))),
+        Op::Broadcast { root } => Some(trees(pack::broadcast(network, root))),
+        Op::Reduce { root } => Some(trees(pack::reduce(network, root))),
         Op::AllReduce => Some(pack::all_reduce(network).map(|p| Source::Pairs(Arc::new(p)))),
-        Op::AllToAll => Some(pack::all_to_all(network).map(|p| Source::Routes(Arc::new(p)))),
-        _ => None,
+        Op::AllToAll => {
+            Some(pack::all_to_all(network).map(|found| Source::Routes(found.routes.into())))
+        }
+        Op::Scatter { root } => {
+            speed.and_then(|speed| routes(routes::scatter(network, root, speed)))
+        }
+        Op::Gather { root } => speed.and_then(|speed| routes(routes::gather(network, root, speed))),
+        Op::Send { .. } | Op::Recv { .. } => {
+            let last = network.ranks() - 1;
+            speed.and_then(|speed| routes(routes::send(network, 0, last, speed)))
+        }
+        Op::Barrier => None,
     };
     match found {
         Some(Ok(source)) => sources.push(source),
@@ -235,58 +250,69 @@ fn sources(network: &Network, op: Op) -> (Vec<Source>, Vec<String>) {
     (sources, why)
 }
 
+/// The candidate with the fewest steps of those that are as good as the fastest.
+fn simplest(candidates: &[Scored]) -> Option<&Scored> {
+    let least = candidates.first()?.ps;
+    let good = candidates
+        .iter()
+        .filter(|scored| scored.ps <= least * AS_GOOD);
+    good.min_by_key(|scored| scored.steps)
+}
+
 /// The best way to cut a message for a candidate: more and more chunks, as long as that helps,
 /// then what lies between.
 fn best_cut(network: &Network, request: &Request, source: &Source) -> Result<Scored, PlanError> {
+    let mut tried: Vec<Scored> = Vec::new();
+    for lanes in source.lanes() {
+        try_lanes(network, request, source, lanes, &mut tried)?;
+    }
+    tried.sort_by(|a, b| a.ps.total_cmp(&b.ps));
+    simplest(&tried).cloned().ok_or_else(|| PlanError::Unfit {
+        algorithm: source.name().into(),
+        op: request.op.name(),
+    })
+}
+
+fn try_lanes(
+    network: &Network,
+    request: &Request,
+    source: &Source,
+    lanes: Lanes,
+    tried: &mut Vec<Scored>,
+) -> Result<(), PlanError> {
     let (op, bytes) = (request.op, request.bytes);
     let most = source.most_chunks(op, network.ranks(), bytes);
-    let mut best: Option<(f64, Knob)> = None;
-    for lanes in source.lanes() {
-        let mut own: Option<(f64, u64)> = None;
-        let mut try_chunks = |chunks: u64, own: &mut Option<(f64, u64)>| {
-            let knob = Knob { chunks, lanes };
-            let schedule = source.schedule(network, op, bytes, knob)?;
-            let end = simulate_schedule(&schedule, network, request.speeds)?.end_ps;
-            if own.is_none_or(|(least, _)| end < least) {
-                *own = Some((end, chunks));
-            }
-            Ok::<f64, PlanError>(end)
-        };
-        let mut chunks = 1;
-        loop {
-            let end = try_chunks(chunks, &mut own)?;
-            let worse = own.is_some_and(|(least, _)| end > 1.1 * least);
-            chunks *= 4;
-            let knob = Knob { chunks, lanes };
-            let long = source.steps(op, network.ranks(), knob) > request.most_steps;
-            if worse || chunks > most || long {
-                break;
-            }
-        }
-        if let Some((_, at)) = own {
-            for chunks in [at / 2, at * 2] {
-                let knob = Knob { chunks, lanes };
-                let long = source.steps(op, network.ranks(), knob) > request.most_steps;
-                if (1..=most).contains(&chunks) && !long {
-                    try_chunks(chunks, &mut own)?;
-                }
-            }
-        }
-        if let Some((end, chunks)) = own
-            && best.is_none_or(|(least, _)| end < least)
-        {
-            best = Some((end, Knob { chunks, lanes }));
-        }
-    }
-    match best {
-        Some((ps, knob)) => Ok(Scored {
+    let fits = |chunks: u64| {
+        let steps = source.steps(op, network.ranks(), Knob { chunks, lanes });
+        (1..=most).contains(&chunks) && (chunks == 1 || steps <= request.most_steps)
+    };
+    let mut score = |chunks: u64| {
+        let knob = Knob { chunks, lanes };
+        let schedule = source.schedule(network, op, bytes, knob)?;
+        let ps = simulate_schedule(&schedule, network, request.speeds)?.end_ps;
+        tried.push(Scored {
             source: source.clone(),
             knob,
             ps,
-        }),
-        None => Err(PlanError::Unfit {
-            algorithm: source.name().into(),
-            op: op.name(),
-        }),
+            steps: schedule.steps.len(),
+        });
+        Ok::<f64, PlanError>(ps)
+    };
+    let (mut least, mut at) = (f64::INFINITY, 1);
+    let mut chunks = 1;
+    while fits(chunks) {
+        let ps = score(chunks)?;
+        if ps < least {
+            (least, at) = (ps, chunks);
+        } else if ps > MUCH_WORSE * least {
+            break;
+        }
+        chunks *= 4;
     }
+    for between in [at / 2, at * 2] {
+        if fits(between) {
+            score(between)?;
+        }
+    }
+    Ok(())
 }

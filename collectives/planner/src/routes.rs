@@ -1,56 +1,73 @@
-//! Schedules from routes: every pair of ranks has ways of its own.
+//! Schedules from routes: what one rank has for another goes ways of its own.
 //!
-//! What a rank has for another goes over one or several routes, in shares by weight. On each, the
-//! ranks in between store what they get and hand it on. Lanes take whoever is ready, first what has
-//! the longest way to go.
+//! It goes over one or several routes, in shares by weight. On each, the ranks in between store what
+//! they get and hand it on. Lanes take whoever is ready, first what has the longest way to go.
+
+mod flow;
 
 use std::ops::Range;
 
 use unisono_network::{EdgeId, Network};
-use unisono_pack::{Route, Routing};
+use unisono_pack::Route;
 use unisono_plan::Op;
 
 use crate::schedule::{Buffer, Cut, Extent, Kind, Part, Place, Schedule, StepId, Turn, Weave};
-use crate::trees::{Cutting, LEAST_CHUNK, Lanes};
+use crate::trees::{Channels, Cutting, LEAST_CHUNK, hops_first, shares};
 
-/// The schedule of an all_to_all over routes.
+pub use flow::{gather, scatter, send};
+
+/// The schedule of an all_to_all, a scatter, a gather or a send over routes, those of one pair of
+/// ranks one after the other. None for other operations.
 #[must_use]
-pub fn all_to_all(network: &Network, routing: &Routing, bytes: u64, cutting: Cutting) -> Schedule {
-    let ranks = network.ranks();
-    let mut weave = Weave::new(Op::AllToAll, ranks, bytes);
+pub fn schedule(
+    op: Op,
+    network: &Network,
+    routes: &[Route],
+    bytes: u64,
+    cutting: Cutting,
+) -> Option<Schedule> {
+    let mut weave = Weave::new(op, network.ranks(), bytes);
     let message = weave.message();
     let cut = Cut {
         element: message.element,
     };
-    for rank in 0..ranks {
-        let block = message.block(rank);
-        own(&mut weave, rank, block);
+    let kept = match op {
+        Op::AllToAll => 0..network.ranks(),
+        Op::Scatter { root } | Op::Gather { root } => root..root + 1,
+        Op::Send { .. } | Op::Recv { .. } => 0..0,
+        _ => return None,
+    };
+    for rank in kept {
+        own(&mut weave, rank);
     }
-    let pairs = routing.routes.chunk_by(|a, b| ends(a) == ends(b));
-    let mut lane = 0;
-    for routes in pairs {
+    let weights: Vec<u64> = routes.iter().map(|route| route.weight).collect();
+    let mut channels = Channels::new(&weights, cutting.lanes);
+    for routes in routes.chunk_by(|a, b| ends(a) == ends(b)) {
         let (from, to) = ends(&routes[0]);
-        let block = message.block(to);
-        // The block of whom it comes from, in the output.
-        let shift = |at: u64| at - block.start + message.block(from).start;
-        let most = ((block.end - block.start) / LEAST_CHUNK).clamp(1, routes.len() as u64);
-        let routes = &routes[..most as usize];
+        let (range, source, target) = exchanged(&weave, from, to);
         let weights: Vec<u64> = routes.iter().map(|route| route.weight).collect();
-        for (route, share) in routes.iter().zip(cut.weighted(block.clone(), &weights)) {
-            lane += 1;
-            let pieces = ((share.end - share.start) / cutting.chunk.max(LEAST_CHUNK)).max(1);
-            for (piece, range) in (0..).zip(cut.even(share, pieces)) {
-                let priority = ((2 * piece + 1) << 30) / (2 * pieces);
-                let lane = match cutting.lanes {
-                    Lanes::Path => 0,
-                    Lanes::Share { .. } => lane,
+        let shares = shares(&weave, range.clone(), &weights);
+        for (route, share) in routes.iter().zip(shares).filter(|(_, share)| !share.is_empty()) {
+            let channel = channels.next(route.weight);
+            let length = share.end - share.start;
+            let pieces = (length / cutting.chunk.max(LEAST_CHUNK)).max(1);
+            let hops = match op {
+                Op::Send { .. } | Op::Recv { .. } => vec![(from, to, &route.edges[..])],
+                _ => hops(network, route),
+            };
+            for (piece, part) in (0..).zip(cut.even(share, pieces)) {
+                let chunk = Chunk {
+                    source: moved(source, part.start - range.start),
+                    target: moved(target, part.start - range.start),
+                    bytes: part.end - part.start,
+                    part: (piece, pieces),
+                    lane: channel.of(piece),
                 };
-                let to = Place::new(Buffer::Out, shift(range.start));
-                send(&mut weave, network, route, range, to, priority, lane);
+                send_along(&mut weave, &hops, chunk);
             }
         }
     }
-    weave.finish()
+    Some(weave.finish())
 }
 
 fn ends(route: &Route) -> (u32, u32) {
@@ -58,49 +75,79 @@ fn ends(route: &Route) -> (u32, u32) {
     (first, route.ranks.last().copied().unwrap_or(0))
 }
 
-fn own(weave: &mut Weave, rank: u32, block: Range<u64>) {
-    let extent = Extent {
-        a: Place::new(Buffer::In, block.start),
-        b: None,
-        to: Place::new(Buffer::Out, block.start),
-        bytes: block.end - block.start,
-    };
+fn moved(place: Place, by: u64) -> Place {
+    Place::new(place.buffer, place.offset + by)
+}
+
+/// What one rank has for another: the bytes of the message, and where they are on either side.
+fn exchanged(weave: &Weave, from: u32, to: u32) -> (Range<u64>, Place, Place) {
+    let message = weave.message();
+    let (input, output) = (Buffer::In, Buffer::Out);
+    let at = Place::new;
+    match weave.op() {
+        Op::AllToAll => {
+            let block = message.block(to);
+            let target = at(output, message.block(from).start);
+            (block.clone(), at(input, block.start), target)
+        }
+        Op::Scatter { .. } => {
+            let block = message.block(to);
+            (block.clone(), at(input, block.start), at(output, 0))
+        }
+        Op::Gather { .. } => {
+            let block = message.block(from);
+            (block.clone(), at(input, 0), at(output, block.start))
+        }
+        _ => (message.whole(), at(input, 0), at(output, 0)),
+    }
+}
+
+/// What a rank has for itself.
+fn own(weave: &mut Weave, rank: u32) {
+    let (range, a, to) = exchanged(weave, rank, rank);
     weave.step(Part {
         rank,
         peer: rank,
         kind: Kind::Copy,
         path: &[],
-        extents: &[extent],
+        extents: &[Extent {
+            a,
+            b: None,
+            to,
+            bytes: range.end - range.start,
+        }],
         after: &[],
         priority: 0,
         turn: Turn::Path(0),
     });
 }
 
-/// Sends a chunk along a route.
-fn send(
-    weave: &mut Weave,
-    network: &Network,
-    route: &Route,
-    range: Range<u64>,
+/// A part of what goes over one route.
+#[derive(Clone, Copy)]
+struct Chunk {
+    source: Place,
     target: Place,
-    part: u64,
+    bytes: u64,
+    /// Which of how many it is.
+    part: (u64, u64),
     lane: u32,
-) {
-    let bytes = range.end - range.start;
+}
+
+type Hop<'r> = (u32, u32, &'r [EdgeId]);
+
+fn send_along(weave: &mut Weave, hops: &[Hop<'_>], chunk: Chunk) {
+    let bytes = chunk.bytes;
     if bytes == 0 {
         return;
     }
-    let mut a = Place::new(Buffer::In, range.start);
+    let mut a = chunk.source;
     let mut arrived: Option<StepId> = None;
-    let hops = hops(network, route);
-    let count = hops.len();
-    for (place, (rank, peer, path)) in hops.into_iter().enumerate() {
-        let to = match place + 1 == count {
-            true => target,
-            false => weave.scratch(peer, bytes),
+    for (place, &(rank, peer, path)) in hops.iter().enumerate() {
+        let left = (hops.len() - place) as u32;
+        let to = match left {
+            1 => chunk.target,
+            _ => weave.scratch(peer, bytes),
         };
-        let left = (count - place) as u64;
         arrived = Some(weave.step(Part {
             rank,
             peer,
@@ -113,20 +160,20 @@ fn send(
                 bytes,
             }],
             after: arrived.as_slice(),
-            priority: (part << 20) | (0xF_FFFF - left.min(0xF_FFFF)),
-            turn: Turn::Path(lane),
+            priority: hops_first(chunk.part, left),
+            turn: Turn::Path(chunk.lane),
         }));
         a = to;
     }
 }
 
 /// From rank to rank along a route, and over which edges.
-fn hops<'r>(network: &Network, route: &'r Route) -> Vec<(u32, u32, &'r [EdgeId])> {
+fn hops<'r>(network: &Network, route: &'r Route) -> Vec<Hop<'r>> {
     let mut hops = Vec::new();
     let mut start = 0;
     for (place, &edge) in route.edges.iter().enumerate() {
         if let Some(peer) = network.rank_of(network.edge(edge).to) {
-            let rank = route.ranks[hops.len()];
+            let rank = network.edge(route.edges[start]).from;
             hops.push((rank, peer, &route.edges[start..=place]));
             start = place + 1;
         }

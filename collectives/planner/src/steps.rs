@@ -32,10 +32,11 @@
 
 use std::io::{self, Write};
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::names::Names;
-use crate::schedule::{Buffer, Extent, Place, Schedule, Step};
+use crate::schedule::{Buffer, Extent, Place, Schedule};
 
 /// Writes the steps of a schedule whose lanes are in order.
 ///
@@ -48,57 +49,78 @@ pub fn write(out: &mut impl Write, schedule: &Schedule, names: &Names) -> io::Re
     out.write_all(b"[")?;
     for (id, step) in schedule.steps.iter().enumerate() {
         out.write_all(if id == 0 { b"\n" } else { b",\n" })?;
-        let value = value(id, schedule, step, &paths);
-        serde_json::to_writer(&mut *out, &value)?;
+        let runs = schedule.extents(step);
+        let line = Line {
+            id,
+            rank: step.rank,
+            lane: schedule.lanes[step.lane as usize].number,
+            kind: step.kind.name(),
+            peer: step.peer,
+            run: runs.first().map(Run::new).unwrap_or_default(),
+            more: runs.iter().skip(1).map(Run::new).collect(),
+            path: &paths[step.path as usize],
+            after: schedule.after(step),
+        };
+        serde_json::to_writer(&mut *out, &line)?;
     }
     out.write_all(b"\n]\n")
 }
 
-fn value(id: usize, schedule: &Schedule, step: &Step, paths: &[Value]) -> Value {
-    let mut map = Map::new();
-    let mut set = |key: &str, value: Value| map.insert(key.to_owned(), value);
-    set("id", json!(id));
-    set("rank", json!(step.rank));
-    set("lane", json!(schedule.lanes[step.lane as usize].number));
-    set("kind", json!(step.kind.name()));
-    set("peer", json!(step.peer));
-    let extents = schedule.extents(step);
-    if let Some(first) = extents.first() {
-        run(&mut map, first);
-    } else {
-        map.insert("bytes".into(), json!(0));
-    }
-    if extents.len() > 1 {
-        let more: Vec<Value> = (extents[1..].iter())
-            .map(|extent| {
-                let mut map = Map::new();
-                run(&mut map, extent);
-                Value::Object(map)
-            })
-            .collect();
-        map.insert("more".into(), Value::Array(more));
-    }
-    map.insert("path".into(), paths[step.path as usize].clone());
-    map.insert("after".into(), json!(schedule.after(step)));
-    Value::Object(map)
+#[derive(Serialize)]
+struct Line<'a> {
+    id: usize,
+    rank: u32,
+    lane: u32,
+    kind: &'static str,
+    peer: u32,
+    #[serde(flatten)]
+    run: Run,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    more: Vec<Run>,
+    path: &'a Value,
+    after: &'a [u32],
 }
 
-fn run(map: &mut Map<String, Value>, extent: &Extent) {
-    place(map, "", extent.a);
-    if let Some(b) = extent.b {
-        place(map, "with_", b);
-    }
-    place(map, "to_", extent.to);
-    map.insert("bytes".into(), json!(extent.bytes));
+#[derive(Serialize, Default)]
+struct Run {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    buffer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+    bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    with_buffer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    with_offset: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to_buffer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to_offset: Option<u64>,
 }
 
-fn place(map: &mut Map<String, Value>, prefix: &str, place: Place) {
-    let buffer = match place.buffer {
+impl Run {
+    fn new(extent: &Extent) -> Self {
+        let split = |place: Place| (Some(name(place.buffer)), Some(place.offset));
+        let (buffer, offset) = split(extent.a);
+        let (to_buffer, to_offset) = split(extent.to);
+        let (with_buffer, with_offset) = extent.b.map(split).unwrap_or_default();
+        Self {
+            buffer,
+            offset,
+            bytes: extent.bytes,
+            with_buffer,
+            with_offset,
+            to_buffer,
+            to_offset,
+        }
+    }
+}
+
+fn name(buffer: Buffer) -> String {
+    match buffer {
         Buffer::In => "in".to_owned(),
         Buffer::Out => "out".to_owned(),
         Buffer::Scratch => "scratch".to_owned(),
         Buffer::Slots { from } => format!("slots {from}"),
-    };
-    map.insert(format!("{prefix}buffer"), json!(buffer));
-    map.insert(format!("{prefix}offset"), json!(place.offset));
+    }
 }

@@ -18,7 +18,7 @@ use unisono_pack::{Packing, PairPacking, Tree, Way};
 use unisono_plan::Op;
 
 use crate::schedule::{Buffer, Cut, Extent, Kind, Part, Place, Schedule, Turn, Weave};
-use channels::Channels;
+pub(crate) use channels::Channels;
 use collect::Collect;
 use distribute::Distribute;
 use shape::Shape;
@@ -87,7 +87,7 @@ pub fn packing(
             keep(&mut weave, root, share.clone());
         }
         let weights: Vec<u64> = of_root.iter().map(|tree| tree.weight).collect();
-        let parts = cut(&weave, share, &weights);
+        let parts = shares(&weave, share, &weights);
         for (tree, range) in of_root.into_iter().zip(parts) {
             if range.is_empty() {
                 continue;
@@ -142,7 +142,7 @@ pub fn pairs(
         .map(|pair| pair.reduce.weight)
         .collect();
     let mut channels = Channels::new(&weights, cutting.lanes);
-    let parts = cut(&weave, message.whole(), &weights);
+    let parts = shares(&weave, message.whole(), &weights);
     for (pair, range) in packing.pairs.iter().zip(parts) {
         if range.is_empty() {
             continue;
@@ -172,15 +172,18 @@ pub fn pairs(
 }
 
 /// Shares by weight, without those that would be too small: the lightest trees go first.
-fn cut(weave: &Weave, range: Range<u64>, weights: &[u64]) -> Vec<Range<u64>> {
-    let most = ((range.end - range.start) / LEAST_CHUNK).max(1);
+pub(crate) fn shares(weave: &Weave, range: Range<u64>, weights: &[u64]) -> Vec<Range<u64>> {
     let mut weights = weights.to_vec();
-    if (weights.len() as u64) > most {
-        let mut order: Vec<usize> = (0..weights.len()).collect();
-        order.sort_by_key(|&tree| std::cmp::Reverse(weights[tree]));
-        for &tree in &order[most as usize..] {
-            weights[tree] = 0;
+    let mut order: Vec<usize> = (0..weights.len()).collect();
+    order.sort_by_key(|&tree| weights[tree]);
+    let bytes = u128::from(range.end - range.start);
+    let mut sum: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
+    for &tree in order.iter().take(order.len().saturating_sub(1)) {
+        if u128::from(weights[tree]) * bytes >= u128::from(LEAST_CHUNK) * sum {
+            break;
         }
+        sum -= u128::from(weights[tree]);
+        weights[tree] = 0;
     }
     let element = weave.message().element;
     Cut { element }.weighted(range, &weights)
@@ -242,9 +245,15 @@ struct Chunk {
 impl Chunk {
     /// Earlier chunks first; of those as early, the ones with more hops to go.
     fn priority(self, hops: u32) -> u64 {
-        let part = ((2 * self.piece + 1) << 30) / (2 * self.pieces);
-        (part << 20) | u64::from(0xF_FFFF - hops.min(0xF_FFFF))
+        hops_first((self.piece, self.pieces), hops)
     }
+}
+
+/// The priority of one of many chunks of a share: earlier chunks first; of those as early, the ones
+/// with more hops to go.
+pub(crate) fn hops_first((piece, pieces): (u64, u64), hops: u32) -> u64 {
+    let part = ((2 * piece + 1) << 30) / (2 * pieces);
+    (part << 20) | u64::from(0xF_FFFF - hops.min(0xF_FFFF))
 }
 
 /// The way back from a rank to one that sends to it; nothing if there is none.

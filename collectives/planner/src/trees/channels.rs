@@ -3,7 +3,7 @@
 use super::Lanes;
 
 /// Hands out lanes to trees.
-pub(super) struct Channels {
+pub(crate) struct Channels {
     /// Lanes for each unit of weight: this many for that much.
     rate: Option<(u64, u64)>,
     next: u32,
@@ -11,13 +11,13 @@ pub(super) struct Channels {
 
 /// The lanes of one tree, used in turn.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Channel {
+pub(crate) struct Channel {
     first: u32,
-    pub(super) count: u32,
+    pub(crate) count: u32,
 }
 
 impl Channels {
-    pub(super) fn new(weights: &[u64], lanes: Lanes) -> Self {
+    pub(crate) fn new(weights: &[u64], lanes: Lanes) -> Self {
         let rate = match lanes {
             Lanes::Path => None,
             Lanes::Share { most } => Some(rate(weights, u64::from(most))),
@@ -25,7 +25,7 @@ impl Channels {
         Self { rate, next: 1 }
     }
 
-    pub(super) fn next(&mut self, weight: u64) -> Channel {
+    pub(crate) fn next(&mut self, weight: u64) -> Channel {
         let Some(rate) = self.rate else {
             return Channel { first: 0, count: 1 };
         };
@@ -37,7 +37,7 @@ impl Channels {
 }
 
 impl Channel {
-    pub(super) fn of(self, piece: u64) -> u32 {
+    pub(crate) fn of(self, piece: u64) -> u32 {
         self.first + (piece % u64::from(self.count)) as u32
     }
 }

@@ -69,16 +69,16 @@ impl Memory {
         if buffer == "in" {
             return vec![(bytes, vec![(rank, offset)])];
         }
-        let missing = || panic!("rank {rank} reads {buffer}[{offset}; {bytes}], never written");
-        let known = self.buffers.get(&(rank, buffer.to_owned()));
-        let known = known.unwrap_or_else(|| missing());
+        let missing = format!("rank {rank} reads {buffer}[{offset}; {bytes}], never written");
+        let known = self
+            .buffers
+            .get(&(rank, buffer.to_owned()))
+            .expect(&missing);
         let mut runs = Vec::new();
         let mut at = offset;
         while at < offset + bytes {
-            let (&start, (end, sum)) = known.range(..=at).next_back().unwrap_or_else(|| missing());
-            if *end <= at {
-                missing();
-            }
+            let (&start, (end, sum)) = known.range(..=at).next_back().expect(&missing);
+            assert!(*end > at, "{missing}");
             let next = (*end).min(offset + bytes);
             runs.push((next - at, moved(sum, at - start)));
             at = next;
