@@ -1,5 +1,6 @@
 //! Builds a program step by step and keeps its derived numbers in step.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::algorithms::{Layout, Shape};
@@ -47,6 +48,9 @@ impl Builder {
 
     /// Blocks that are not equal, or whose names are not their numbers.
     pub(crate) fn cut(&mut self, section: u32, shares: Shares, names: Option<Arc<[u32]>>) {
+        if let Shares::Within { ends, .. } | Shares::Cumulative(ends) = &shares {
+            self.program.blocks = ends.len() as u32;
+        }
         self.program.section = section;
         self.program.shares = shares;
         self.program.names = names;
@@ -65,6 +69,11 @@ impl Builder {
     /// Ranks of the communicator.
     pub(crate) fn ranks(&self) -> u32 {
         self.program.ranks
+    }
+
+    /// The blocks of a part of the message, by their numbers.
+    pub(crate) fn part(&self, part: u32) -> Range<u32> {
+        self.program.part(part)
     }
 
     /// All blocks of the message.

@@ -75,7 +75,12 @@ impl Geometry {
         let parts = program.op.parts(program.ranks);
         let whole = match sizes {
             Sizes::Equal(count) => {
-                let count = message_elements(program.op, count);
+                let mut count = message_elements(program.op, count);
+                if let (Op::AllToAll, Shares::Within { starts, .. }) = (program.op, shares) {
+                    // What is handed on is as large as what goes.
+                    let each = count / u64::from(parts.max(1));
+                    count = each.saturating_mul(starts.len().saturating_sub(1) as u64);
+                }
                 Self::new(count, blocks, shares.clone(), 1)?
             }
             Sizes::Parts(sizes) if sizes.len() == parts as usize => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use unisono_plan::template::{Hierarchical, Level, Order, Ring, Rings, Tree, Trees};
+use unisono_plan::template::{Hierarchical, Level, Order, Ring, Rings, Route, Routes, Tree, Trees};
 use unisono_plan::verify::{Settings, check};
 use unisono_plan::{Algorithm, Op, Template};
 
@@ -138,9 +138,9 @@ fn groups_of_any_sizes() {
         let top = groups.last().unwrap().iter().max().unwrap() + 1;
         groups.push(vec![0; top as usize]);
         let ranks = groups[0].len() as u32;
-        for first in 0..WITHIN.len() {
-            for second in 0..WITHIN.len() {
-                let algorithms = [WITHIN[first], WITHIN[second]];
+        for first in WITHIN {
+            for second in WITHIN {
+                let algorithms = [first, second];
                 plans += verify(&levels(&groups, &algorithms), ranks);
             }
         }
@@ -263,4 +263,60 @@ fn trees_that_are_none_are_refused() {
     assert!(astray.contains("names rank 3"), "{astray}");
     let short = refuse(Tree::new(0, 1, vec![0, 0]));
     assert!(short.contains("rank 2 twice, or not at all"), "{short}");
+}
+
+/// One or two random routes between any two ranks, through up to three others.
+fn random_routes(numbers: &mut Numbers, ranks: u32) -> Vec<Route> {
+    let mut routes = Vec::new();
+    for from in 0..ranks {
+        for to in (0..ranks).filter(|&to| to != from) {
+            for _ in 0..=numbers.below(2) {
+                let others = numbers.shuffled(ranks).into_iter();
+                let between = numbers.below(4.min(ranks - 1)) as usize;
+                let inside = others
+                    .filter(|&rank| rank != from && rank != to)
+                    .take(between);
+                let path: Vec<u32> = [from].into_iter().chain(inside).chain([to]).collect();
+                routes.push(Route {
+                    weight: u64::from(numbers.below(4) + 1),
+                    path: path.into(),
+                });
+            }
+        }
+    }
+    routes
+}
+
+#[test]
+fn messages_on_any_routes() {
+    let mut numbers = Numbers(5);
+    let mut plans = 0;
+    for ranks in (2..=8).chain([12]) {
+        let routes = Routes::new(ranks, random_routes(&mut numbers, ranks)).unwrap();
+        plans += verify(&Template::Routes(Arc::new(routes)), ranks);
+    }
+    println!("{plans} plans");
+    assert_eq!(plans, 8 * (1 + 2 * 3));
+}
+
+#[test]
+fn routes_that_are_none_are_refused() {
+    let route = |weight: u64, path: &[u32]| Route {
+        weight,
+        path: path.into(),
+    };
+    let refuse = |routes: Vec<Route>| Routes::new(3, routes).unwrap_err().to_string();
+    let twice = refuse(vec![route(1, &[0, 1, 0])]);
+    assert!(twice.contains("rank 0 twice"), "{twice}");
+    let astray = refuse(vec![route(1, &[0, 4])]);
+    assert!(astray.contains("names rank 4"), "{astray}");
+    assert!(refuse(vec![route(1, &[0])]).contains("hop"));
+    assert!(refuse(vec![route(0, &[0, 1])]).contains("has no weight"));
+    let few = Routes::new(3, vec![route(1, &[0, 1])]).unwrap();
+    let few = Template::Routes(Arc::new(few));
+    let why = few
+        .supports(Op::AllToAll, 3, false)
+        .unwrap_err()
+        .to_string();
+    assert!(why.contains("no route between some ranks"), "{why}");
 }

@@ -18,6 +18,9 @@ pub enum Shares {
     /// Each part of the message ([`Op::parts`]) is divided by itself.
     Within {
         /// The first block of each part, and the number of all blocks at the end.
+        ///
+        /// In an all_to_all there may be more parts than the operation has, as large as the others:
+        /// what a rank hands on for others has names then, though no buffer.
         starts: Arc<[u32]>,
         /// As in [`Shares::Cumulative`], but starting anew with each part.
         ends: Arc<[u64]>,
@@ -111,6 +114,21 @@ impl Program {
             }
             _ => number / self.blocks_each(),
         }
+    }
+
+    /// Which share of its part a block is, by its number: from, to, of how much. All blocks are
+    /// alike where parts are not divided by themselves.
+    pub(crate) fn share_within_part(&self, number: u32) -> (u64, u64, u64) {
+        let Shares::Within { ends, .. } = &self.shares else {
+            return (0, 1, 1);
+        };
+        let part = self.part(self.part_of(number));
+        let end = |block: u32| ends.get(block as usize).copied().unwrap_or(0);
+        let start = match number.checked_sub(1) {
+            Some(before) if before >= part.start => end(before),
+            _ => 0,
+        };
+        (start, end(number), end(part.end.saturating_sub(1)))
     }
 
     fn start_of(&self, part: u32) -> u32 {

@@ -4,13 +4,14 @@ mod flow;
 mod hierarchical;
 mod ordered;
 mod rings;
+mod routes;
 mod trees;
 mod weave;
 mod woven;
 
 use std::sync::Arc;
 
-use crate::algorithms::{self, Algorithm, Layout, Shape, Unsupported, alone, check_ranks};
+use crate::algorithms::{self, Layout, Shape, Unsupported, alone, check_ranks};
 use crate::builder::Builder;
 use crate::ir::{Op, Program};
 
@@ -21,7 +22,7 @@ impl Template {
     /// Whether there is a program for this operation, at this number of ranks.
     ///
     /// # Errors
-    /// If not: why. Only flat algorithms can use windows, see [`Algorithm::supports`].
+    /// If not: why. Only flat algorithms can use windows, see [`crate::Algorithm::supports`].
     pub fn supports(&self, op: Op, ranks: u32, windowed: bool) -> Result<(), Unsupported> {
         let no = |reason| {
             Err(Unsupported::NoPlan {
@@ -47,7 +48,7 @@ impl Template {
             Template::Rings(rings) => rings::supports(rings, op),
             Template::Hierarchical(levels) => hierarchical::supports(levels, op),
             Template::Trees(trees) => trees::supports(trees, op),
-            _ => Err("it doesn't have this operation"),
+            Template::Routes(routes) => routes::supports(routes, op),
         };
         fits.or_else(no)
     }
@@ -65,7 +66,7 @@ impl Template {
             Template::Rings(rings) => rings::layout(rings, op),
             Template::Hierarchical(levels) => hierarchical::layout(levels),
             Template::Trees(trees) => trees::layout(trees, op),
-            _ => Layout::of(Algorithm::MeshOneShot, op, ranks),
+            Template::Routes(routes) => routes::layout(routes, op),
         })
     }
 
@@ -103,7 +104,11 @@ impl Template {
             _ if shape.ranks == 1 => {}
             Template::Rings(rings) => rings::build(&mut b, rings),
             Template::Hierarchical(levels) => hierarchical::build(&mut b, levels),
-            _ => {}
+            Template::Routes(routes) => {
+                routes::cut(&mut b, routes);
+                routes::keep_own(&mut b);
+            }
+            Template::Flat(_) | Template::Ordered { .. } => {}
         }
         if shape.ranks == 1 {
             alone(&mut b);
@@ -118,6 +123,7 @@ impl Template {
     fn woven(&self, op: Op, ranks: u32) -> Option<Woven> {
         match self {
             Template::Trees(trees) if ranks > 1 => Some(trees::woven(trees, op)),
+            Template::Routes(routes) if ranks > 1 => Some(routes::woven(routes, op)),
             _ => None,
         }
     }
@@ -140,7 +146,7 @@ impl Template {
             rank,
             windowed,
         };
-        if let Template::Trees(_) = self {
+        if let Template::Trees(_) | Template::Routes(_) = self {
             self.supports(op, ranks, windowed)?;
             check_ranks(&shape(op, 0))?;
             let woven = self.woven(op, ranks);
@@ -159,7 +165,7 @@ impl Template {
         }
     }
 
-    /// Whether parts of the message may have different sizes; see [`Algorithm::allows_unequal`].
+    /// Whether parts of the message may have different sizes; see [`crate::Algorithm::allows_unequal`].
     #[must_use]
     pub fn allows_unequal(&self, op: Op) -> bool {
         match self {
@@ -172,7 +178,7 @@ impl Template {
     }
 
     /// Whether each element is the left fold in rank order; see
-    /// [`Algorithm::folds_in_rank_order`].
+    /// [`crate::Algorithm::folds_in_rank_order`].
     #[must_use]
     pub fn folds_in_rank_order(&self, op: Op) -> bool {
         match self {

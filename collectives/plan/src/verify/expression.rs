@@ -84,6 +84,14 @@ impl Expressions {
         self.facts(expr).node == Node::Input { rank, block }
     }
 
+    /// The rank and the block of an input.
+    pub(super) fn origin(&self, expr: Expr) -> Option<(u32, u32)> {
+        match self.facts(expr).node {
+            Node::Input { rank, block } => Some((rank, block)),
+            Node::Sum { .. } => None,
+        }
+    }
+
     /// Whether all of `ranks` ranks contribute.
     pub(super) fn is_complete(&self, expr: Expr, ranks: u32) -> bool {
         self.sets.len(self.facts(expr).contributors) == ranks

@@ -95,10 +95,9 @@ fn output(machine: &mut Machine<'_>, program: &Program, piece: u32) -> Result<bo
             Op::AllToAll => {
                 let part = program.part_of(block);
                 let within = block - program.part(part).start;
-                (
-                    part - machine.ranks,
-                    program.part(program.rank).start + within,
-                )
+                let from = part - machine.ranks;
+                let theirs = machine.program_of(from).unwrap_or(program);
+                (from, theirs.part(program.rank).start + within)
             }
             Op::Broadcast { root } | Op::Scatter { root } => (root, block),
             Op::Recv { from } => (from, block),

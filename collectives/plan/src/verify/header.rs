@@ -48,11 +48,14 @@ fn set(programs: &[Program]) -> Result<(), (u32, String)> {
             let why = format!("{} ranks here, {} elsewhere", p.ranks, first.ranks);
             return Err((p.rank, why));
         }
+        // In an all_to_all each rank may cut its own row and column as it likes.
+        let own = matches!((p.op, &p.shares), (Op::AllToAll, Shares::Within { .. }));
         let same_names = p.section == first.section && same(&p.names, &first.names);
-        if !same_names {
+        if !same_names && !own {
             return Err((p.rank, "blocks have other names here".into()));
         }
-        if p.blocks != first.blocks || p.shares != first.shares || p.blocks == 0 {
+        let alike = p.blocks == first.blocks && p.shares == first.shares;
+        if (!alike && !own) || p.blocks == 0 {
             let why = format!("{} blocks here, {} elsewhere", p.blocks, first.blocks);
             return Err((p.rank, why));
         }
@@ -87,7 +90,10 @@ fn set(programs: &[Program]) -> Result<(), (u32, String)> {
 fn shares(p: &Program) -> Result<(), String> {
     let parts = p.op.parts(p.ranks);
     let fits = match &p.shares {
-        Shares::Within { starts, .. } => starts.len() == parts as usize + 1,
+        Shares::Within { starts, .. } => match p.op {
+            Op::AllToAll => starts.len() > parts as usize,
+            _ => starts.len() == parts as usize + 1,
+        },
         _ => p.ranks == 1 || p.blocks.is_multiple_of(parts),
     };
     if !fits {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::ir::{Action, Blocks, Cursor, Op, Program, Value};
+use crate::ir::{Action, Blocks, Cursor, Op, Program, Shares, Value};
 
 use super::clock::Known;
 use super::error::{Blocked, Fault, VerifyError, Waits};
@@ -115,6 +115,32 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// The program of a rank, if it takes part.
+    pub(super) fn program_of(&self, rank: u32) -> Option<&'a Program> {
+        let index = self.index_of.get(rank as usize).copied().flatten()?;
+        self.programs.get(index)
+    }
+
+    /// Whether what comes has the sizes of the blocks by which the receiver knows it: it is the same
+    /// share of what one rank has for another.
+    fn same_sizes(&self, program: &Program, blocks: Blocks, values: &[Expr]) -> bool {
+        if !matches!(
+            (program.op, &program.shares),
+            (Op::AllToAll, Shares::Within { .. })
+        ) {
+            return true;
+        }
+        let pairs = blocks.iter(program.section).zip(values);
+        pairs.into_iter().all(|(name, &value)| {
+            let origin = self.expressions.origin(value);
+            let Some((rank, number)) = origin else {
+                return false;
+            };
+            let theirs = self.program_of(rank).map(|p| p.share_within_part(number));
+            theirs == Some(program.share_within_part(program.number(name)))
+        })
+    }
+
     /// The current slot of a channel, if there is one.
     pub(super) fn current(&self, from: u32, to: u32) -> Option<&Message> {
         self.channels.get(&(from, to))?.current.as_ref()
@@ -218,9 +244,13 @@ impl<'a> Machine<'a> {
                 if !alike || message.piece != piece {
                     return Err(contents(from, &message, blocks, piece));
                 }
+                let program = &self.programs[index];
+                if !self.same_sizes(program, blocks, &message.values) {
+                    return Err(contents(from, &message, blocks, piece));
+                }
                 let known = message.known.clone();
                 message.blocks = blocks;
-                channel.current = Some(message);
+                self.channel(from, me).current = Some(message);
                 self.running[index].known.receive(&known);
                 self.running[index].waits += 1;
             }

@@ -41,8 +41,8 @@ struct Span {
 pub(super) struct Memory {
     pieces: usize,
     in_place: bool,
-    /// The first block of an output whose blocks are numbered apart from the input's, else 0.
-    out_from: u32,
+    /// Whether the blocks of an output are numbered after those of the input.
+    out_follows: bool,
     /// Indexed by rank and buffer; absent ranks have empty spans.
     spans: Vec<[Span; 3]>,
     /// Codes of expressions; 0 was never written. Of an input this means what it held at first.
@@ -92,10 +92,7 @@ impl Memory {
         Memory {
             pieces,
             in_place: settings.in_place,
-            out_from: programs.first().map_or(0, |program| match program.op {
-                Op::AllToAll => program.held(Buffer::Out, program.rank).start,
-                _ => 0,
-            }),
+            out_follows: programs.first().is_some_and(|p| p.op == Op::AllToAll),
             spans,
             values: vec![0; size],
             traces,
@@ -121,8 +118,7 @@ impl Memory {
         }
         let (mut span, mut block) = (own, block);
         if self.in_place && buffer == Buffer::Out {
-            // The same block, but in all_to_all the output has the second half of the numbers.
-            let twin = block - self.out_from.min(block);
+            let twin = self.twin(rank, block);
             let input = &spans[Buffer::In as usize];
             if input.blocks.contains(&twin) {
                 (span, block) = (input, twin);
@@ -149,9 +145,19 @@ impl Memory {
         let inside = index < input.blocks.len() && buffer != Buffer::Scratch;
         let number = match buffer {
             Buffer::In => block,
-            _ => block - self.out_from.min(block),
+            _ => self.twin(rank, block),
         };
         inside.then(|| expressions.input(rank, number))
+    }
+
+    /// The block of the input that in place is a block of the output: the same one, but in
+    /// all_to_all outputs have numbers of their own.
+    fn twin(&self, rank: u32, block: u32) -> u32 {
+        let [input, output, _] = &self.spans[rank as usize];
+        match self.out_follows {
+            true => block - output.blocks.start + input.blocks.start,
+            false => block,
+        }
     }
 
     pub(super) fn set(&mut self, cell: Cell, value: Expr) {

@@ -9,6 +9,8 @@ pub(super) enum Kind {
     Out,
     /// From all to the root, reduced on the way.
     In,
+    /// From one end of a path to the other.
+    Route,
     /// Signals from all to the root.
     Acknowledge,
     /// A signal from each node to its children, on entering.
@@ -21,10 +23,12 @@ pub(super) enum Kind {
 pub(super) struct Flow {
     pub(super) kind: Kind,
     /// What it carries.
-    pub(super) blocks: Blocks,
+    blocks: Blocks,
     /// The flow that must have come to its root before this one starts.
     pub(super) after: Option<usize>,
     nodes: Vec<Node>,
+    /// By what names the nodes know what is carried, where each has its own.
+    names: Vec<Blocks>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -78,6 +82,7 @@ impl Flow {
             blocks,
             after: None,
             nodes,
+            names: Vec::new(),
         }
     }
 
@@ -94,7 +99,18 @@ impl Flow {
             blocks,
             after: None,
             nodes: nodes.collect(),
+            names: Vec::new(),
         }
+    }
+
+    /// The same flow, whose nodes know what they carry by names of their own.
+    pub(super) fn with_names(self, names: Vec<Blocks>) -> Self {
+        Self { names, ..self }
+    }
+
+    /// What the flow carries, as a node knows it.
+    pub(super) fn blocks_at(&self, node: usize) -> Blocks {
+        self.names.get(node).copied().unwrap_or(self.blocks)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -119,7 +135,7 @@ impl Flow {
 
     /// Whether data goes from the root to the leaves.
     fn is_outwards(&self) -> bool {
-        matches!(self.kind, Kind::Out | Kind::Go)
+        matches!(self.kind, Kind::Out | Kind::Go | Kind::Route)
     }
 
     /// From whom to whom, between a node and its parent.

@@ -64,9 +64,9 @@ fn place_all(flows: &mut [Flow], round: u32) -> bool {
         if !starts.any(|start| weave.place(flow, start)) {
             return false;
         }
-        for ((from, to), put, taken) in flow.messages() {
+        for (channel, put, taken) in flow.messages() {
             let message = weave.reduced(put, taken);
-            weave.channels.entry((from, to)).or_default().push(message);
+            weave.channels.entry(channel).or_default().push(message);
         }
     }
     true

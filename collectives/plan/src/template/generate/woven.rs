@@ -1,7 +1,7 @@
 //! Programs from flows: what each rank does, moment by moment.
 
 use crate::builder::{Builder, input, local, out, slot};
-use crate::ir::{Blocks, Buffer, Op, Place, Value};
+use crate::ir::{Buffer, Op, Place, Value};
 
 use super::flow::{Flow, Kind};
 use super::weave::weave;
@@ -43,6 +43,7 @@ impl Woven {
             match flow.kind {
                 Kind::Out => hand_out(b, flow, node),
                 Kind::In => sum_up(b, flow, node),
+                Kind::Route => hand_on(b, flow, node),
                 Kind::Acknowledge => {
                     for child in flow.children(node) {
                         b.hear(flow.rank(child));
@@ -62,7 +63,7 @@ impl Woven {
 
 /// From the parent, or the own memory, to the children and the output.
 fn hand_out(b: &mut Builder, flow: &Flow, node: usize) {
-    let blocks = flow.blocks;
+    let blocks = flow.blocks_at(node);
     let parent = flow.parent(node);
     let source = match parent {
         Some(from) => {
@@ -82,9 +83,30 @@ fn hand_out(b: &mut Builder, flow: &Flow, node: usize) {
     parent.into_iter().for_each(|from| b.release(from));
 }
 
+/// From the input at the start of a path, from rank to rank, to the output at its end.
+fn hand_on(b: &mut Builder, flow: &Flow, node: usize) {
+    let blocks = flow.blocks_at(node);
+    let source = match flow.parent(node) {
+        Some(from) => {
+            b.wait(from, blocks);
+            slot(from, blocks)
+        }
+        // In place, what comes overwrites what goes.
+        None if b.op() == Op::AllToAll => local(Buffer::Scratch, blocks),
+        None => input(blocks),
+    };
+    match flow.children(node).next() {
+        Some(next) => b.put(flow.rank(next), Value::Copy(source)),
+        None => b.copy(out(blocks), source),
+    }
+    flow.parent(node)
+        .into_iter()
+        .for_each(|from| b.release(from));
+}
+
 /// From the children, added to the own input, to the parent or the output.
 fn sum_up(b: &mut Builder, flow: &Flow, node: usize) {
-    let blocks: Blocks = flow.blocks;
+    let blocks = flow.blocks_at(node);
     let parent = flow.parent(node);
     let kept = match parent {
         Some(_) => local(Buffer::Scratch, blocks),
