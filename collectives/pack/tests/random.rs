@@ -140,6 +140,8 @@ fn check_all(network: &Network, share: f64) -> Result<(), TestCaseError> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn networks_of_ranks(plan in plans(Just(0), true)) {
         check_all(&plan.build(), 0.98)?;

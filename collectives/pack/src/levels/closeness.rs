@@ -112,7 +112,10 @@ impl Closeness {
 
     /// Orders each group so that its ranks stand beside the closest of the largest group.
     pub(super) fn align(&self, groups: &mut [Vec<u32>]) {
-        let largest = groups.iter().max_by_key(|group| group.len()).cloned();
+        let largest = groups
+            .iter()
+            .min_by_key(|group| std::cmp::Reverse(group.len()))
+            .cloned();
         let mut hops = vec![u32::MAX; self.out.len()];
         let mut left: Vec<Vec<u32>> = groups.iter_mut().map(std::mem::take).collect();
         for first in largest.unwrap_or_default() {

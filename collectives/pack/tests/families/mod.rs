@@ -1,5 +1,10 @@
 //! Families of networks, by shape and size. Capacities in GB/s, each way.
 
+#![allow(
+    dead_code,
+    reason = "each test that includes this file uses what it needs"
+)]
+
 use unisono_network::{Builder, Network, VertexId};
 
 const G: u64 = 1_000_000_000;
@@ -253,7 +258,7 @@ pub fn small() -> Vec<Named> {
 }
 
 /// Networks of about a thousand ranks.
-#[allow(dead_code, reason = "tests that include this file use what they need")]
+
 pub fn large() -> Vec<Named> {
     vec![
         ring(1024),
