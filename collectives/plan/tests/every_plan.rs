@@ -1,23 +1,53 @@
 //! Every algorithm, every operation, every number of ranks that the project promises.
+//!
+//! `UNISONO_SOAK=1` adds the largest numbers of ranks, and all cases for the middling ones.
 
 use unisono_plan::verify::{Settings, check};
 use unisono_plan::{Algorithm, Op};
 
-const RANKS: [u32; 23] = [
-    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 24, 32, 48, 64, 100, 128,
+/// All cases of every plan.
+const ALL_CASES: std::ops::RangeInclusive<u32> = 1..=17;
+/// The other numbers of ranks: a part of the cases unless soaking.
+const SOME_CASES: [u32; 20] = [
+    18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 48, 64, 100, 128,
 ];
+/// A part of the cases, in a soak only.
+const SOAK: [u32; 2] = [384, 1024];
+
+fn soaking() -> bool {
+    std::env::var_os("UNISONO_SOAK").is_some()
+}
+
+fn ranks() -> Vec<u32> {
+    let soak = SOAK.into_iter().filter(|_| soaking());
+    ALL_CASES.chain(SOME_CASES).chain(soak).collect()
+}
+
+/// The cases for a number of ranks. The fewest slots are the hardest; a message of two pieces is in
+/// the middle of every pipeline and at both its ends.
+fn cases(ranks: u32, max_skew: u16) -> Vec<Settings> {
+    let all = Settings::all(max_skew);
+    let few = |case: &Settings| case.slots == 2 && case.pieces == 2;
+    match ranks {
+        _ if ALL_CASES.contains(&ranks) => all.collect(),
+        ..=128 if soaking() => all.collect(),
+        ..=128 => all.filter(few).collect(),
+        // The two placements one after the other would be twice the time.
+        _ => all.filter(|case| few(case) && case.in_place).collect(),
+    }
+}
 
 /// Verifies an operation with every algorithm that has it, and says how many those are.
 fn verify_all(op: impl Fn(u32) -> Vec<Op>) -> usize {
     let mut plans = 0;
-    for ranks in RANKS {
+    for ranks in ranks() {
         for op in op(ranks) {
             for algorithm in Algorithm::ALL {
                 for windowed in [false, true] {
                     if algorithm.supports(op, ranks, windowed).is_err() {
                         continue;
                     }
-                    let report = check(algorithm, op, ranks, windowed, Settings::all)
+                    let report = check(algorithm, op, ranks, windowed, |skew| cases(ranks, skew))
                         .unwrap_or_else(|error| panic!("windowed {windowed}: {error}"));
                     if algorithm.folds_in_rank_order(op) {
                         assert!(report.folds_in_rank_order, "{algorithm} {op} {ranks}");
@@ -32,32 +62,42 @@ fn verify_all(op: impl Fn(u32) -> Vec<Op>) -> usize {
     plans
 }
 
+/// Verifies an operation without a root; there must be so many plans for each number of ranks.
+fn verify(op: Op, plans: usize) {
+    assert_eq!(verify_all(|_| vec![op]), ranks().len() * plans);
+}
+
 fn roots(ranks: u32) -> Vec<u32> {
     let mut roots = vec![0, ranks / 2, ranks - 1];
     roots.dedup();
+    if !ALL_CASES.contains(&ranks) {
+        roots.truncate(2);
+        roots.reverse();
+        roots.truncate(1);
+    }
     roots
 }
 
 /// Verifies an operation with a root at several roots; there must be so many plans for each.
 fn verify_rooted(op: impl Fn(u32) -> Op, plans: usize) {
-    let roots_in_all: usize = RANKS.iter().map(|&ranks| roots(ranks).len()).sum();
+    let roots_in_all: usize = ranks().iter().map(|&ranks| roots(ranks).len()).sum();
     let all = verify_all(|ranks| roots(ranks).into_iter().map(&op).collect());
     assert_eq!(all, roots_in_all * plans);
 }
 
 #[test]
 fn all_reduce() {
-    assert_eq!(verify_all(|_| vec![Op::AllReduce]), RANKS.len() * 10);
+    verify(Op::AllReduce, 10);
 }
 
 #[test]
 fn reduce_scatter() {
-    assert_eq!(verify_all(|_| vec![Op::ReduceScatter]), RANKS.len() * 7);
+    verify(Op::ReduceScatter, 7);
 }
 
 #[test]
 fn all_gather() {
-    assert_eq!(verify_all(|_| vec![Op::AllGather]), RANKS.len() * 7);
+    verify(Op::AllGather, 7);
 }
 
 #[test]
@@ -82,20 +122,76 @@ fn scatter() {
 
 #[test]
 fn all_to_all() {
-    assert_eq!(verify_all(|_| vec![Op::AllToAll]), RANKS.len() * 3);
+    verify(Op::AllToAll, 3);
 }
 
 #[test]
 fn barrier() {
-    assert_eq!(verify_all(|_| vec![Op::Barrier]), RANKS.len() * 2);
+    verify(Op::Barrier, 2);
 }
 
 #[test]
 fn send_and_receive() {
-    for ranks in RANKS.into_iter().filter(|&ranks| ranks > 1) {
+    for ranks in ranks().into_iter().filter(|&ranks| ranks > 1) {
         for op in [Op::Send { to: ranks / 2 }, Op::Recv { from: ranks - 1 }] {
             let report = check(Algorithm::Direct, op, ranks, false, Settings::all);
             assert!(report.is_ok(), "{report:?}");
         }
     }
+}
+
+/// A ring or a mesh is as long for a thousand ranks as for sixteen, and what is like a tree grows
+/// with the logarithm.
+#[test]
+fn programs_stay_short() {
+    use unisono_plan::{Shape, generate};
+    let steps = |algorithm: Algorithm, op: Op, ranks: u32| {
+        let of = |rank| {
+            let shape = Shape {
+                op,
+                ranks,
+                rank,
+                windowed: false,
+            };
+            generate(algorithm, &shape).unwrap().steps.len()
+        };
+        [0, 1, ranks / 2, ranks - 1]
+            .into_iter()
+            .map(of)
+            .max()
+            .unwrap()
+    };
+    let ops = [
+        Op::AllReduce,
+        Op::ReduceScatter,
+        Op::AllGather,
+        Op::AllToAll,
+        Op::Broadcast { root: 0 },
+        Op::Reduce { root: 0 },
+        Op::Gather { root: 0 },
+        Op::Scatter { root: 0 },
+        Op::Barrier,
+    ];
+    let mut compared = 0;
+    for algorithm in Algorithm::ALL {
+        for op in ops {
+            if algorithm.supports(op, 16, false).is_err() {
+                continue;
+            }
+            let (few, many) = (steps(algorithm, op, 16), steps(algorithm, op, 16_384));
+            let grows = match algorithm {
+                Algorithm::RecursiveDoubling
+                | Algorithm::HalvingDoubling
+                | Algorithm::Dissemination
+                | Algorithm::Nhr
+                | Algorithm::Bruck
+                | Algorithm::Binomial
+                | Algorithm::ScatterAllGather => 4,
+                _ => 1,
+            };
+            assert!(many <= grows * few + 2, "{algorithm} {op}: {few}, {many}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 35, "{compared}");
 }
