@@ -50,7 +50,7 @@ fn narrowest(problem: &Problem, shares: &[u128]) -> Cut {
         .min_by_key(|cut| cut.rate)
         .unwrap_or_else(Cut::nothing);
     let mut done = 0;
-    // A rate of zero is as low as it gets; ranks that nothing reaches are not even asked.
+    // A rate of zero is as low as it gets.
     while done < order.len() && best.entering > 0 {
         let (amount, times) = (*best.rate.numer() as u128, *best.rate.denom() as u128);
         let fits = amount

@@ -97,7 +97,7 @@ impl Problem {
     /// Whether every rank reaches every other.
     pub(crate) fn is_connected(&self) -> bool {
         let all = self.ranks as usize;
-        self.by_distance(0).len() == all && self.reversed().by_distance(0).len() == all
+        self.reached(0).len() == all && self.reversed().reached(0).len() == all
     }
 
     /// No flow yet, each capacity so many times.
@@ -127,8 +127,18 @@ impl Problem {
         crossing.map(|arc| u128::from(arc.capacity)).sum()
     }
 
-    /// The ranks in an order in which each has others before it close by, the first one first.
+    /// All ranks, in an order in which each has others before it close by, the first one first; those
+    /// that it does not reach last.
     pub(crate) fn by_distance(&self, first: u32) -> Vec<u32> {
+        let mut order = self.reached(first);
+        let mut seen = vec![false; self.ranks as usize];
+        order.iter().for_each(|rank| seen[*rank as usize] = true);
+        order.extend((0..self.ranks).filter(|rank| !seen[*rank as usize]));
+        order
+    }
+
+    /// The ranks that one reaches, itself first.
+    fn reached(&self, first: u32) -> Vec<u32> {
         let mut starts = vec![0usize; self.vertices as usize + 1];
         for arc in &self.arcs {
             starts[arc.from as usize + 1] += 1;

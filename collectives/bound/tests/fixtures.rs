@@ -51,11 +51,7 @@ fn check(graph: &Value, answers: &Value, name: &str) -> usize {
     let op = Op::AllReduce { in_network: true };
     let start = std::time::Instant::now();
     let found = bound(&reducing, op).unwrap();
-    let high = found
-        .limit
-        .high()
-        .map_or(f64::INFINITY, |high| to_f64(high))
-        / 1e9;
+    let high = found.limit.high().map_or(f64::INFINITY, to_f64) / 1e9;
     println!(
         "{name} {op:?} {high} {expected} {} exact {} {:?}",
         found.certificate,

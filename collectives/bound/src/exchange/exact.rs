@@ -39,7 +39,7 @@ pub(super) fn solve(problem: &Problem, collapse: &Collapse) -> Option<(Limit, Ve
         .unwrap_or(1);
     let narrow = |class: usize| {
         let arc = collapse.arcs.representatives()[class] as usize;
-        1 + u64::from(widest / problem.arcs[arc].capacity).min(1 << 20)
+        1 + (widest / problem.arcs[arc].capacity).min(1 << 20)
     };
     for lengths in [
         vec![1; capacities.len()],

@@ -56,10 +56,9 @@ fn program(problem: &Problem, collapse: &Collapse, sources: &[(u32, u32)]) -> Pr
     }
     for (members, capacity) in classes.iter().zip(collapse.capacities(problem)) {
         let all = sources.iter().enumerate().flat_map(|(source, (_, times))| {
-            let own = members
+            members
                 .iter()
-                .map(move |arc| (variable(problem, source, *arc), i128::from(*times)));
-            own
+                .map(move |arc| (variable(problem, source, *arc), i128::from(*times)))
         });
         program.row(all, capacity);
     }

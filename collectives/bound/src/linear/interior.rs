@@ -97,7 +97,7 @@ mod tests {
         let near = program.nearly().unwrap();
         let exact = program.maximise(10).unwrap();
         assert_eq!(exact.value, &exact.denominator * 36_000_000_000u64);
-        assert!((near.variables[0] - 2e9).abs() < 10.0 && (near.variables[1] - 6e9).abs() < 10.0);
+        assert!((near.variables[0] - 2e9).abs() < 1e4 && (near.variables[1] - 6e9).abs() < 1e4);
         assert!((near.prices[1] - 1.5).abs() < 1e-6 && (near.prices[2] - 1.0).abs() < 1e-6);
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn solve(problem: &Problem, layout: &Layout<'_>) -> Option<(Limit, Ce
     let mut game = Game::new(layout);
     let (mut low, mut high) = (None, None);
     let mut prices = Vec::new();
-    for round in 0..ROUNDS {
+    for _ in 0..ROUNDS {
         for power in POWERS {
             for _ in 0..PASSES {
                 game.pass(power);
