@@ -76,7 +76,7 @@ impl Store {
         // that touches it is under way when a check writes it.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
         if self.staging.is_some() {
-            self.carry(self.memory.base() + offset, to as u64, bytes.len() as u64)?;
+            self.carry(self.at() + offset, self.staged(offset), bytes.len() as u64)?;
         }
         Ok(())
     }
@@ -88,7 +88,7 @@ impl Store {
     pub fn read(&self, offset: u64, len: u64) -> Checked<Vec<u8>> {
         let from = self.reach(offset, len)?;
         if self.staging.is_some() {
-            self.carry(from as u64, self.memory.base() + offset, len)?;
+            self.carry(self.staged(offset), self.at() + offset, len)?;
         }
         let mut out = vec![0; len as usize];
         // SAFETY: as in `write`.
@@ -106,6 +106,11 @@ impl Store {
             .host_ptr()
             .ok_or_else(|| Stop::failed("no address for the processor"))?;
         Ok(base.wrapping_add(offset as usize))
+    }
+
+    /// The device's address of the staging memory, which need not be the processor's.
+    fn staged(&self, offset: u64) -> u64 {
+        self.staging.as_ref().map_or(0, Memory::base) + offset
     }
 
     fn carry(&self, dst: u64, src: u64, bytes: u64) -> Checked {

@@ -15,7 +15,7 @@ mod submit;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use unisono_plugin::{
     Batch, Error, QueuePhase, QueueState, Result, Sleep, SleepWays, Status, Stream, Waker,
@@ -40,7 +40,7 @@ pub struct AcceleratorStream<R: Runtime> {
     /// The priority of a stream that is the plugin's; none if it is the caller's.
     own: Option<i64>,
     /// The caller has the native handle, and may record with it.
-    may_record: bool,
+    may_record: AtomicBool,
     shared: Arc<Shared>,
     accepted: u64,
     completed: u64,
@@ -82,7 +82,7 @@ impl<R: Runtime> AcceleratorStream<R> {
             device: Arc::clone(device),
             native,
             own,
-            may_record: own.is_none(),
+            may_record: AtomicBool::new(own.is_none()),
             shared,
             accepted: 0,
             completed: 0,
@@ -159,21 +159,28 @@ impl<R: Runtime> Stream for AcceleratorStream<R> {
 
     fn submit(&mut self, batch: &Batch<'_, AcceleratorEvent<R>>) -> Result<u32> {
         self.check()?;
+        if self.shared.line.found().is_some() {
+            return Ok(0);
+        }
         self.take(batch)
     }
 
     fn poll(&mut self, _: u64) -> Result<QueueState> {
         self.check()?;
         let moved = self.advance();
-        if let Some((number, words)) = self.shared.line.found()
-            && self.completed + 1 >= number
-        {
-            return Err(self.fail(Error::mismatch(words)));
+        if let Some((_, words)) = self.shared.line.found() {
+            // What stands behind the wait runs on: its own waits are released, and the failure is told
+            // once nothing of it runs any more.
+            self.shared.fail(false);
+            if self.shared.is_quiet() {
+                return Err(self.fail(Error::mismatch(words)));
+            }
+            return Ok(self.state(moved));
         }
         self.quiet = if moved { 0 } else { self.quiet + 1 };
         if self.quiet >= PROBE && self.completed < self.accepted {
             self.quiet = 0;
-            if !(self.may_record && self.device.runtime.capturing(self.native)?)
+            if !self.records()?
                 && let Err(error) = self.device.runtime.idle(self.native)
             {
                 return Err(self.fail(error));
@@ -204,6 +211,7 @@ impl<R: Runtime> Stream for AcceleratorStream<R> {
     }
 
     fn native(&self) -> u64 {
+        self.may_record.store(true, Ordering::Relaxed);
         R::stream_handle(self.native)
     }
 
@@ -247,6 +255,12 @@ impl<R: Runtime> std::fmt::Debug for AcceleratorStream<R> {
 }
 
 impl<R: Runtime> AcceleratorStream<R> {
+    /// Whether it is recording now.
+    fn records(&self) -> Result<bool> {
+        let may = self.may_record.load(Ordering::Relaxed);
+        Ok(may && self.device.runtime.capturing(self.native)?)
+    }
+
     /// Publishes how much was accepted, and up to where numbers will be written.
     fn publish(&mut self, marked: bool) {
         self.shared.accepted.store(self.accepted, Ordering::Release);

@@ -30,7 +30,7 @@ impl<R: Runtime> AcceleratorStream<R> {
                 _ => return Err(Error::unsupported("a command that this stream has not")),
             }
         }
-        if self.may_record && self.device.runtime.capturing(self.native)? {
+        if self.records()? {
             return self.record(batch);
         }
         self.advance();

@@ -34,7 +34,7 @@ pub use device::{Broken, Device};
 pub use event::Event;
 pub use kernel::Kernel;
 pub use machine::{Machine, machine};
-pub use op::{Compare, HostCall, Launch, Op};
+pub use op::{Compare, HostCall, Internal, Launch, Op};
 pub use random::Random;
 pub use stream::{Capture, Graph, Stream};
 pub use traffic::{Mover, Place, Traffic};

@@ -68,6 +68,18 @@ pub enum Op {
     Await(Arc<Event>, u64),
     /// Calls the program.
     Call(HostCall),
+    /// Something of the emulated driver's own.
+    Do(Internal),
+}
+
+/// Work of an emulated driver, in a stream's order.
+#[derive(Clone)]
+pub struct Internal(pub Arc<dyn Fn() + Send + Sync>);
+
+impl std::fmt::Debug for Internal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Internal")
+    }
 }
 
 /// How a wait compares what it finds with its number.
@@ -163,6 +175,10 @@ impl Op {
             Self::Call(call) => {
                 // SAFETY: the promise of who enqueued it.
                 unsafe { (call.call)(call.data) };
+                Ok(())
+            }
+            Self::Do(work) => {
+                (work.0)();
                 Ok(())
             }
         }

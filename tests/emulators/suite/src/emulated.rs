@@ -12,9 +12,27 @@ use unisono_tests::Job;
 /// A machine: its box, its libraries, its counts of bytes.
 #[derive(Debug)]
 pub struct Emulated {
-    folder: TempDir,
+    folder: Folder,
     facts: BoxFile,
     seed: Option<u64>,
+}
+
+/// Where the machine's files lie.
+#[derive(Debug)]
+enum Folder {
+    /// This process made them, and they go with it.
+    Own(TempDir),
+    /// A rank's process uses those of the test that started it.
+    Given(PathBuf),
+}
+
+impl Folder {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Own(folder) => folder.path(),
+            Self::Given(path) => path,
+        }
+    }
 }
 
 /// The emulators' libraries, by the names that they stand in for.
@@ -59,7 +77,11 @@ fn kernels() -> Option<&'static Path> {
 fn is_newer(library: &Path, sources: &Path) -> bool {
     let changed = |path: &Path| path.metadata().and_then(|data| data.modified()).ok();
     let files = std::fs::read_dir(sources.join("sources")).ok();
-    let files = files.into_iter().flatten().flatten().map(|file| file.path());
+    let files = files
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|file| file.path());
     let newest = files.chain([sources.join("build.sh")]);
     let newest = newest.filter_map(|path| changed(&path)).max();
     changed(library).is_some_and(|made| newest.is_some_and(|newest| made > newest))
@@ -73,6 +95,16 @@ impl Emulated {
     /// If the emulators are not built, or the box is none.
     #[must_use]
     pub fn new(test: &str, name: &str, adjust: impl FnOnce(String) -> String) -> Option<Self> {
+        if let Some(given) = std::env::var_os(BOX).map(PathBuf::from) {
+            let facts = BoxFile::read(&given).expect("the box of the test");
+            let folder = Folder::Given(given.parent().map_or_else(PathBuf::new, Path::to_owned));
+            let seed = None;
+            return Some(Self {
+                folder,
+                facts,
+                seed,
+            });
+        }
         let folder = tempfile::tempdir().expect("a folder");
         for (link, emulator) in LIBRARIES {
             let library = built().join(format!("libunisono_emulator_{emulator}.so"));
@@ -98,7 +130,7 @@ impl Emulated {
         };
         symlink(kernels, folder.path().join("libkernels.so")).expect("a link");
         Some(Self {
-            folder,
+            folder: Folder::Own(folder),
             facts,
             seed: None,
         })

@@ -1,0 +1,211 @@
+//! Batches recorded into a graph of the driver's, and replayed with no work of the host's.
+#![allow(
+    unsafe_code,
+    reason = "calls the driver, and hands addresses to streams"
+)]
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use libloading::Library;
+use unisono::PluginRequest;
+use unisono::hal::{
+    Batch, Device, Memory, MemoryKind, MemoryRequest, Queue, Reduce, State, Stream,
+};
+use unisono_emulated_tests::{Emulated, Values};
+use unisono_tests::Rng;
+
+const LEN: usize = 300;
+const LINE: u64 = 64;
+
+/// The driver, as a program that records would use it.
+struct Driver(Library);
+
+macro_rules! call {
+    ($driver:expr, $name:literal, ($($type:ty),*), $($argument:expr),*) => {{
+        // SAFETY: the function has these parameters, by the driver API's manual; the arguments are good.
+        let code = unsafe {
+            let function = $driver
+                .0
+                .get::<unsafe extern "C" fn($($type),*) -> u32>(concat!($name, "\0").as_bytes());
+            (function.expect($name))($($argument),*)
+        };
+        assert_eq!(code, 0, $name);
+    }};
+}
+
+type Handle = *mut c_void;
+
+impl Driver {
+    fn open() -> Self {
+        // SAFETY: the plugin has opened it already.
+        Self(unsafe { Library::new("libcuda.so.1") }.expect("the driver"))
+    }
+
+    /// Makes the context of device 0 this thread's.
+    fn enter(&self) {
+        let mut context: Handle = ptr::null_mut();
+        call!(
+            self,
+            "cuDevicePrimaryCtxRetain",
+            (*mut Handle, i32),
+            &raw mut context,
+            0
+        );
+        call!(self, "cuCtxPushCurrent_v2", (Handle), context);
+    }
+
+    fn stream(&self) -> Handle {
+        let mut stream: Handle = ptr::null_mut();
+        call!(
+            self,
+            "cuStreamCreate",
+            (*mut Handle, u32),
+            &raw mut stream,
+            1
+        );
+        stream
+    }
+
+    fn begin(&self, stream: Handle) {
+        call!(self, "cuStreamBeginCapture_v2", (Handle, u32), stream, 0);
+    }
+
+    fn end(&self, stream: Handle) -> Handle {
+        let (mut graph, mut runnable): (Handle, Handle) = (ptr::null_mut(), ptr::null_mut());
+        call!(
+            self,
+            "cuStreamEndCapture",
+            (Handle, *mut Handle),
+            stream,
+            &raw mut graph
+        );
+        call!(
+            self,
+            "cuGraphInstantiateWithFlags",
+            (*mut Handle, Handle, u64),
+            &raw mut runnable,
+            graph,
+            0
+        );
+        call!(self, "cuGraphDestroy", (Handle), graph);
+        runnable
+    }
+
+    fn launch(&self, runnable: Handle, stream: Handle) {
+        call!(self, "cuGraphLaunch", (Handle, Handle), runnable, stream);
+    }
+
+    fn synchronise(&self, stream: Handle) {
+        call!(self, "cuStreamSynchronize", (Handle), stream);
+    }
+}
+
+struct Flags(Memory);
+
+impl Flags {
+    fn new(device: &Device) -> Self {
+        let request = MemoryRequest::new(MemoryKind::Signal, 8 * LINE);
+        Self(device.alloc(&request).expect("flags"))
+    }
+
+    fn line(&self, number: u64) -> u64 {
+        self.0.base() + number * LINE
+    }
+
+    fn value(&self, number: u64) -> u64 {
+        let at = self.0.host_ptr().expect("flags that the CPU sees");
+        // SAFETY: a word of a line, accessed atomically by all.
+        let word = unsafe { AtomicU64::from_ptr(at.add((number * LINE) as usize).cast()) };
+        word.load(Ordering::Acquire)
+    }
+}
+
+fn run(stream: &mut Stream, batch: &mut Batch) {
+    let end = Instant::now() + Duration::from_secs(20);
+    batch.rewind();
+    while !batch.is_empty() {
+        stream.submit(batch).expect("a batch");
+    }
+    while stream.poll(1 << 20).expect("a poll").state != State::Idle {
+        assert!(Instant::now() < end, "it takes too long");
+        std::thread::yield_now();
+    }
+}
+
+/// dst = src + src, behind a signal of another stream, with a signal at the end; a thousand times.
+#[test]
+fn a_thousand_replays() {
+    const ROUNDS: u64 = 1000;
+    let test = "a_thousand_replays";
+    let Some(machine) = Emulated::new(test, "h100x8", |text| text) else {
+        return;
+    };
+    let ranks = machine.job(test, 1).start(|rank| {
+        let world = rank.init(|options| options.plugins = vec![PluginRequest::named("cuda")]);
+        let device = world.device();
+        let driver = Driver::open();
+        driver.enter();
+        let native = driver.stream();
+        // SAFETY: the stream lives as long as the process.
+        let mut stream = unsafe { device.wrap_stream(native as u64) }.expect("a stream");
+        let (src, dst) = (
+            Values::<i32>::new(device, LEN),
+            Values::<i32>::new(device, LEN),
+        );
+        let flags = Flags::new(device);
+        // SAFETY: memory of this test, which waits for all that uses it.
+        let (mut recorded, mut gate) = unsafe { (Batch::new(), Batch::new()) };
+        recorded.wait(flags.line(0), flags.line(4), Some([1, 2, 3]));
+        recorded.reduce(&Reduce {
+            dst: dst.address(),
+            a: src.address(),
+            b: src.address(),
+            elements: LEN as u64,
+            repeat: 1,
+            dst_stride: 0,
+            a_stride: 0,
+            b_stride: 0,
+            dtype: 5,
+            reduction: 1,
+            divisor: 0,
+            streaming: false,
+        });
+        recorded.signal(flags.line(1), flags.line(5), 0, None);
+        driver.begin(native);
+        assert!(stream.capturing(), "it says that it records");
+        stream
+            .submit(&mut recorded)
+            .expect("a batch that can be recorded");
+        assert!(recorded.is_empty(), "all of it was taken");
+        let runnable = driver.end(native);
+        assert!(!stream.capturing());
+        assert_eq!(flags.value(1), 0, "recording runs nothing");
+        let mut other = device.stream(0).expect("a stream");
+        gate.signal(flags.line(0), flags.line(6), 0, Some([1, 2, 3]));
+        let mut random = Rng::new(Rng::seed());
+        for round in 1..=ROUNDS {
+            let values: Vec<i32> = (0..LEN as i32).map(|i| i * round as i32).collect();
+            src.write(&values);
+            driver.launch(runnable, native);
+            if random.below(16) == 0 {
+                std::thread::sleep(Duration::from_micros(random.below(500)));
+            }
+            assert_eq!(flags.value(1), round - 1, "nothing passes the wait");
+            run(&mut other, &mut gate);
+            driver.synchronise(native);
+            let doubled: Vec<i32> = values.iter().map(|value| value * 2).collect();
+            assert_eq!(dst.read(), doubled, "round {round}");
+            assert_eq!(flags.value(1), round);
+        }
+        // What is not recorded goes on where the replays left the counters.
+        run(&mut other, &mut gate);
+        run(&mut stream, &mut recorded);
+        assert_eq!(flags.value(1), ROUNDS + 1);
+        rank.say("done");
+    });
+    let exits = ranks.finish();
+    assert!(exits[0].said("done"), "{exits:?}");
+}
