@@ -34,7 +34,7 @@ fn call<T: Element>(
         op,
         input: input.address(),
         output: output.address(),
-        sizes: Sizes::Count(count as u64),
+        sizes: Sizes::Equal(count as u64),
         dtype: T::TYPE,
         reduction: how.map(Reduction::from),
     };
@@ -57,10 +57,14 @@ fn same<T: Value>(what: &str, found: &[T], expected: impl Fn(usize) -> T) {
 fn all_reduce<T: Value>(world: &Communicator, len: usize, op: ReduceOp, salt: u64) {
     let (rank, ranks) = (world.rank(), world.size());
     let data = Values::<T>::new(world.device(), len);
-    let mine: Vec<T> = (0..len).map(|i| input(ranks, rank, i, salt, Some(Fold::Op(op)))).collect();
+    let mine: Vec<T> = (0..len)
+        .map(|i| input(ranks, rank, i, salt, Some(Fold::Op(op))))
+        .collect();
     data.write(&mine);
     call(world, Op::AllReduce, (&data, &data), len, Some(op));
-    same("all_reduce", &data.read(), |i| reduced(ranks, i, salt, Fold::Op(op)));
+    same("all_reduce", &data.read(), |i| {
+        reduced(ranks, i, salt, Fold::Op(op))
+    });
 }
 
 /// Of `len` elements a rank.
@@ -71,24 +75,32 @@ fn others<T: Value>(world: &Communicator, len: usize, salt: u64) {
         Values::<T>::new(world.device(), len),
         Values::<T>::new(world.device(), whole),
     );
-    let mine: Vec<T> = (0..len).map(|i| input(ranks, rank, i, salt, None)).collect();
+    let mine: Vec<T> = (0..len)
+        .map(|i| input(ranks, rank, i, salt, None))
+        .collect();
     part.write(&mine);
     call(world, Op::AllGather, (&part, &all), whole, None);
     same("all_gather", &all.read(), |i| {
         input(ranks, (i / len) as u32, i % len, salt, None)
     });
     let op = ReduceOp::Sum;
-    let mine: Vec<T> = (0..whole).map(|i| input(ranks, rank, i, salt, Some(Fold::Op(op)))).collect();
+    let mine: Vec<T> = (0..whole)
+        .map(|i| input(ranks, rank, i, salt, Some(Fold::Op(op))))
+        .collect();
     all.write(&mine);
     call(world, Op::ReduceScatter, (&all, &part), whole, Some(op));
     same("reduce_scatter", &part.read(), |i| {
         reduced(ranks, rank as usize * len + i, salt, Fold::Op(op))
     });
     let root = salt as u32 % ranks;
-    let mine: Vec<T> = (0..len).map(|i| input(ranks, rank, i, salt, None)).collect();
+    let mine: Vec<T> = (0..len)
+        .map(|i| input(ranks, rank, i, salt, None))
+        .collect();
     part.write(&mine);
     call(world, Op::Broadcast { root }, (&part, &part), len, None);
-    same("broadcast", &part.read(), |i| input(ranks, root, i, salt, None));
+    same("broadcast", &part.read(), |i| {
+        input(ranks, root, i, salt, None)
+    });
 }
 
 fn every_type(world: &Communicator, len: usize) {

@@ -23,7 +23,7 @@ fn all_reduce(world: &Communicator, data: &Values<f32>) -> Result<(), Error> {
         op: Op::AllReduce,
         input: at,
         output: at,
-        sizes: Sizes::Count(LEN as u64),
+        sizes: Sizes::Equal(LEN as u64),
         dtype: unisono::DataType::F32,
         reduction: Some(ReduceOp::Sum.into()),
     };
