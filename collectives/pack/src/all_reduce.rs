@@ -18,10 +18,10 @@ mod mirror;
 use unisono_network::{Network, to_f64};
 
 use crate::error::PackError;
-use crate::gather::{all_gather, reduce_scatter};
+use crate::gather::{all_gather, shallow_all_gather};
 use crate::mates::mates;
 use crate::plain::Plain;
-use crate::tree::PairPacking;
+use crate::tree::{Packing, PairPacking};
 use crate::whole::fastest;
 
 /// Trees for all_reduce, in pairs.
@@ -29,16 +29,7 @@ use crate::whole::fastest;
 /// # Errors
 /// As for [`all_gather`].
 pub fn all_reduce(network: &Network) -> Result<PairPacking, PackError> {
-    let distribute = all_gather(network)?;
-    let reduce = match mates(network) {
-        Some(mates) => {
-            let mut reduce = distribute.clone();
-            reduce.turn(Some(&mates));
-            reduce
-        }
-        None => reduce_scatter(network)?,
-    };
-    let equal = mirror::pairs(&reduce, &distribute);
+    let equal = equal_shares(network, all_gather)?;
     if network.ranks() == 1 {
         return Ok(equal);
     }
@@ -61,4 +52,27 @@ pub fn all_reduce(network: &Network) -> Result<PairPacking, PackError> {
         pairs: better,
         unit: fastest(network, &loads),
     })
+}
+
+/// Shallow trees for all_reduce, in pairs, with equal shares of all roots.
+///
+/// # Errors
+/// As for [`shallow_all_gather`].
+pub fn shallow_all_reduce(network: &Network) -> Result<PairPacking, PackError> {
+    equal_shares(network, shallow_all_gather)
+}
+
+/// Pairs of the trees of a construction for all_gather, there and mirrored.
+fn equal_shares(
+    network: &Network,
+    gather: impl Fn(&Network) -> Result<Packing, PackError>,
+) -> Result<PairPacking, PackError> {
+    let distribute = gather(network)?;
+    let mates = mates(network);
+    let mut reduce = match &mates {
+        Some(_) => distribute.clone(),
+        None => gather(&network.reversed())?,
+    };
+    reduce.turn(mates.as_deref());
+    Ok(mirror::pairs(&reduce, &distribute))
 }

@@ -1,9 +1,10 @@
 //! Shortest ways between ranks by switches alone, for given prices of edges.
 
-use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use unisono_network::{EdgeId, Network, VertexId};
+
+use crate::nearest::Entry;
 
 /// For each ordered pair of ranks, the cheapest way that no other rank is on.
 pub(crate) struct Closure<'a> {
@@ -98,24 +99,5 @@ impl Search {
                 }
             }
         }
-    }
-}
-
-/// A vertex to look at; the nearest is the greatest.
-#[derive(PartialEq)]
-struct Entry(f64, VertexId);
-
-impl Eq for Entry {}
-
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let nearest = other.0.total_cmp(&self.0);
-        nearest.then_with(|| other.1.cmp(&self.1))
-    }
-}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
     }
 }

@@ -154,8 +154,7 @@ impl Program {
             *inverse /= pivot;
         }
         let row = self.inverse[leaving * rows..(leaving + 1) * rows].to_vec();
-        for place in 0..rows {
-            let factor = direction[place];
+        for (place, factor) in direction.into_iter().enumerate() {
             if place == leaving || factor == 0.0 {
                 continue;
             }

@@ -1,12 +1,12 @@
 //! Flows from every rank to every other that load all links as evenly as can be.
 
-use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use unisono_network::{Network, VertexId};
 
 use super::exact;
 use crate::error::PackError;
+use crate::nearest::Entry;
 
 /// For each source and edge, how much of the source's flow is on it, when each destination gets 1.
 pub(super) struct Flows {
@@ -245,24 +245,5 @@ impl<'a> Search<'a> {
                 through[self.network.edge(id).from as usize] += part;
             }
         }
-    }
-}
-
-/// A vertex to look at; the nearest is the greatest.
-#[derive(PartialEq)]
-struct Entry(f64, VertexId);
-
-impl Eq for Entry {}
-
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let nearest = other.0.total_cmp(&self.0);
-        nearest.then_with(|| other.1.cmp(&self.1))
-    }
-}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
     }
 }

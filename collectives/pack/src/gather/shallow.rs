@@ -28,7 +28,7 @@ pub(super) fn over_islands(network: &Network) -> Option<Vec<Tree>> {
     for root in 0..ranks {
         let parents = &mut parents[root as usize];
         parents[root as usize] = root;
-        place.spread(&levels, levels.levels().len() - 1, root, parents);
+        place.spread(levels.levels().len() - 1, root, parents);
     }
     // How many trees take each step.
     let mut steps: BTreeMap<(u32, u32), u64> = BTreeMap::new();
@@ -100,7 +100,7 @@ impl Places {
     }
 
     /// From a rank to all of its group of a level.
-    fn spread(&self, levels: &Levels, level: usize, from: u32, parents: &mut [u32]) {
+    fn spread(&self, level: usize, from: u32, parents: &mut [u32]) {
         let group = self.group[level][from as usize];
         for &member in &self.members[level][group] {
             let entry = match level.checked_sub(1) {
@@ -112,7 +112,7 @@ impl Places {
                 parents[entry as usize] = from;
             }
             if let Some(below) = level.checked_sub(1) {
-                self.spread(levels, below, entry, parents);
+                self.spread(below, entry, parents);
             }
         }
     }

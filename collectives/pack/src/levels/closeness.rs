@@ -63,8 +63,8 @@ impl Closeness {
         let mut owner: Vec<usize> = vec![usize::MAX; self.out.len()];
         let mut hops = vec![0; self.out.len()];
         let mut queue: Vec<usize> = (0..self.ranks).collect();
-        for rank in 0..self.ranks {
-            owner[rank] = rank;
+        for (rank, owner) in owner[..self.ranks].iter_mut().enumerate() {
+            *owner = rank;
         }
         let mut head = 0;
         while let Some(&at) = queue.get(head) {

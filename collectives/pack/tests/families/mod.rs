@@ -258,7 +258,6 @@ pub fn small() -> Vec<Named> {
 }
 
 /// Networks of about a thousand ranks.
-
 pub fn large() -> Vec<Named> {
     vec![
         ring(1024),
