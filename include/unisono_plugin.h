@@ -162,6 +162,10 @@ typedef struct unisono_channel {
 enum { UNISONO_PARAM_BOOL = 1, UNISONO_PARAM_INT = 2, UNISONO_PARAM_BYTES = 3,
        UNISONO_PARAM_DURATION_NS = 4, UNISONO_PARAM_STRING = 5 };
 
+/* One name means the same everywhere. A STRING parameter "interfaces" that the user did not set gets
+ * the network interfaces that the job may use, separated by commas: names ("eth0", "ib*") and
+ * networks ("10.0.0.0/8"), those to leave out with "!" before them; empty is all. A job that does not
+ * leave its machine says "lo*". A plugin listens at these and at no others. */
 typedef struct unisono_param { /* one entry of the plugin's parameter table */
   unisono_str name;            /* lower_snake_case */
   unisono_str help;            /* one sentence */

@@ -10,6 +10,7 @@
 mod arena;
 mod communicator;
 mod dtype;
+mod early;
 mod error;
 mod execute;
 mod float8;

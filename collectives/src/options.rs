@@ -45,15 +45,21 @@ pub struct Timeouts {
     pub init: Duration,
     /// One call, from its first step on.
     pub op: Duration,
+    /// After a failure: until streams and links have let go of the callers' buffers.
+    pub abort_drain: Duration,
+    /// Leaving a communicator in good order.
+    pub finalize: Duration,
 }
 
 impl Default for Timeouts {
-    /// A minute each.
+    /// A minute to meet and for a call, 5 s to drain, 10 s to leave.
     fn default() -> Self {
         let minute = Duration::from_secs(60);
         Self {
             init: minute,
             op: minute,
+            abort_drain: Duration::from_secs(5),
+            finalize: Duration::from_secs(10),
         }
     }
 }
@@ -180,7 +186,10 @@ pub struct InitOptions {
     pub calibration: Option<Calibration>,
     /// The same bits for the same inputs, whatever the links (see `Communicator`).
     pub deterministic: bool,
-    /// How long a waiting rank yields before it sleeps.
+    /// How long a waiting rank polls without giving up its core. Not at all where there are more
+    /// ranks than cores.
+    pub spin: Duration,
+    /// How long it yields after that, before it sleeps.
     pub before_sleep: Duration,
 }
 
@@ -208,6 +217,7 @@ impl InitOptions {
             rules: Rules::default(),
             calibration: None,
             deterministic: false,
+            spin: Duration::from_micros(100),
             before_sleep: Duration::from_micros(200),
         }
     }

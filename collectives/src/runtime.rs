@@ -1,9 +1,10 @@
 //! The plugins of this process: each is loaded once and used by every rank and communicator in it.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use unisono_hal::Instance;
+use unisono_hal::{Instance, ParamKind, ParamSpec, Plugin};
 
 use crate::error::{Error, Result};
 use crate::options::{InitOptions, PluginRequest};
@@ -15,30 +16,76 @@ pub(crate) struct Loaded {
     pub instance: Instance,
 }
 
-/// Loads and instantiates the plugins that `options` name, or finds those that are there already.
-pub(crate) fn plugins(options: &InitOptions) -> Result<Vec<Loaded>> {
-    options
-        .plugins
-        .iter()
-        .map(|request| load(options, request))
-        .collect()
+/// The parameter that the contract lets the host fill in: the interfaces that may be used.
+const INTERFACES: &str = "interfaces";
+
+type Key = (String, Option<PathBuf>);
+
+#[derive(Default)]
+struct Known {
+    plugins: HashMap<Key, Plugin>,
+    instances: HashMap<(Key, Vec<(String, String)>), Loaded>,
 }
 
-fn load(options: &InitOptions, request: &PluginRequest) -> Result<Loaded> {
-    type Key = (String, Vec<(String, String)>, Option<std::path::PathBuf>);
-    static INSTANCES: OnceLock<Mutex<HashMap<Key, Loaded>>> = OnceLock::new();
-    let key = (
-        request.name.clone(),
-        request.params.clone(),
-        request.path.clone(),
-    );
-    let mut instances = INSTANCES
+/// Loads and instantiates the plugins that `options` name, or finds those that are there already.
+pub(crate) fn plugins(options: &InitOptions, interfaces: &str) -> Result<Vec<Loaded>> {
+    static KNOWN: OnceLock<Mutex<Known>> = OnceLock::new();
+    let mut known = KNOWN
         .get_or_init(Mutex::default)
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
-    if let Some(loaded) = instances.get(&key) {
-        return Ok(loaded.clone());
+    (options.plugins.iter())
+        .map(|request| known.instance(options, request, interfaces))
+        .collect()
+}
+
+impl Known {
+    fn instance(
+        &mut self,
+        options: &InitOptions,
+        request: &PluginRequest,
+        interfaces: &str,
+    ) -> Result<Loaded> {
+        let key = (request.name.clone(), request.path.clone());
+        let plugin = match self.plugins.get(&key) {
+            Some(plugin) => plugin.clone(),
+            None => {
+                let plugin = load(options, request)?;
+                self.plugins.insert(key.clone(), plugin.clone());
+                plugin
+            }
+        };
+        let params = with_interfaces(&plugin, &request.params, interfaces);
+        let key = (key, params);
+        if let Some(loaded) = self.instances.get(&key) {
+            return Ok(loaded.clone());
+        }
+        let loaded = Loaded {
+            name: request.name.clone(),
+            instance: plugin.instantiate(&key.1)?,
+        };
+        self.instances.insert(key, loaded.clone());
+        Ok(loaded)
     }
+}
+
+/// The parameters of a request, with the interfaces where the plugin takes them and the request
+/// says nothing of them.
+fn with_interfaces(
+    plugin: &Plugin,
+    params: &[(String, String)],
+    interfaces: &str,
+) -> Vec<(String, String)> {
+    let mut params = params.to_vec();
+    let takes = |spec: &ParamSpec| spec.name == INTERFACES && spec.kind == ParamKind::String;
+    let given = params.iter().any(|(name, _)| name == INTERFACES);
+    if !given && plugin.params().iter().any(takes) {
+        params.push((INTERFACES.to_owned(), interfaces.to_owned()));
+    }
+    params
+}
+
+fn load(options: &InitOptions, request: &PluginRequest) -> Result<Plugin> {
     let plugin = match (&request.linked, &request.path) {
         (Some(plugin), _) => plugin.clone(),
         (None, Some(path)) => options.loader.load_path(path)?,
@@ -58,10 +105,5 @@ fn load(options: &InitOptions, request: &PluginRequest) -> Result<Loaded> {
             ),
         ));
     }
-    let loaded = Loaded {
-        name: request.name.clone(),
-        instance: plugin.instantiate(&request.params)?,
-    };
-    instances.insert(key, loaded.clone());
-    Ok(loaded)
+    Ok(plugin)
 }

@@ -1,7 +1,6 @@
 //! One rank of the job: its control channel, its plugins and device, the frozen link graph, and the
 //! communicators that it is in.
 
-use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -15,14 +14,15 @@ use unisono_graph::{
 use unisono_hal::{Device, Memory, MemoryKind, MemoryRequest};
 
 use crate::communicator::Shared;
+use crate::early::Early;
 use crate::error::{Error, Result};
 use crate::options::InitOptions;
 use crate::progress::Service;
 use crate::runtime::{self, Loaded};
 use crate::tune::Calibration;
 
-/// How often deadlines of calls that nobody waits for are looked at.
-const LOOK: Duration = Duration::from_millis(100);
+/// How soon a control channel that has failed is let go.
+const FAILED: Duration = Duration::from_millis(100);
 
 pub(crate) struct World {
     pub rank: u32,
@@ -44,36 +44,37 @@ pub(crate) struct World {
     left: AtomicBool,
 }
 
-/// The communicators of this rank, and news of those that it is still forming: another rank may be
-/// done, and in trouble, earlier.
+/// The communicators of this rank, formed and to come.
 #[derive(Default)]
 struct Known {
     all: Vec<Weak<Shared>>,
-    early: VecDeque<Event>,
+    early: Early,
 }
 
 /// How long leaving may take: what is queued for the others is still sent.
 const LEAVE: Duration = Duration::from_secs(2);
 
-/// News kept for communicators that are not formed yet.
-const EARLY: usize = 1024;
-
 impl World {
     /// Loads the plugins, meets the other ranks and freezes the link graph.
     pub(crate) fn join(options: InitOptions) -> Result<Arc<Self>> {
-        let plugins = runtime::plugins(&options)?;
+        let mut join = Options::new(options.rank, options.size, options.root.clone());
+        join.local_size = options.local_size;
+        join.secret = options.secret.clone();
+        join.interfaces = options.interfaces.clone();
+        let interfaces = if join.is_local()? {
+            "lo*".to_owned()
+        } else {
+            options.interfaces.to_string()
+        };
+        let plugins = runtime::plugins(&options, &interfaces)?;
         let (device_plugin, device) = choose_device(&options, &plugins)?;
         let environment = |name: &str| std::env::var(name).ok();
         let node = options
             .node_id
             .unwrap_or_else(|| unisono_bootstrap::NodeId::discover(&environment));
         let report = node_report(&options, &plugins, &device_plugin, &device, node)?;
-        let mut join = Options::new(options.rank, options.size, options.root.clone());
-        join.local_size = options.local_size;
-        join.secret = options.secret.clone();
         join.node_id = Some(node);
         join.job = options.job.clone();
-        join.interfaces = options.interfaces.clone();
         join.heartbeat = options.heartbeat;
         join.wait = unisono_bootstrap::Wait::at_most(options.timeouts.init);
         join.version = format!(
@@ -162,12 +163,17 @@ impl World {
             let mut known = self.lock();
             known.all.retain(|c| c.strong_count() > 0);
             known.all.push(Arc::downgrade(communicator));
-            known.early.clone()
+            known.early.take(communicator.id)
         };
         for event in &early {
             communicator.handle(event);
         }
         communicator.check_dead(&self.control.dead());
+    }
+
+    /// A communicator is gone, or could not be formed: no news is kept for it.
+    pub(crate) fn forget(&self, communicator: u64) {
+        self.lock().early.forget(communicator);
     }
 
     /// One more handle of a communicator in this world.
@@ -201,19 +207,8 @@ impl World {
         let mut known = self.lock();
         let all: Vec<_> = known.all.iter().filter_map(Weak::upgrade).collect();
         for event in events {
-            let target = match event {
-                Event::Abort { communicator, .. } | Event::Mismatch { communicator, .. } => {
-                    *communicator
-                }
-                Event::Broadcast { tag, .. } => tag.communicator,
-                _ => continue,
-            };
-            if all.iter().all(|c| c.id != target) {
-                known.early.push_back(event.clone());
-            }
+            known.early.keep(event, |id| all.iter().any(|c| c.id == id));
         }
-        let excess = known.early.len().saturating_sub(EARLY);
-        known.early.drain(..excess);
         all
     }
 
@@ -227,7 +222,7 @@ impl World {
                 }
                 // It will not get better; the thread must not turn it for ever.
                 self.left.store(true, Ordering::Release);
-                return LOOK;
+                return FAILED;
             }
         };
         let communicators = self.communicators(&events);
@@ -238,8 +233,8 @@ impl World {
         }
         let mut idle = self.control.idle_time(now);
         for communicator in &communicators {
-            if communicator.look(now) {
-                idle = idle.min(LOOK);
+            if let Some(soon) = communicator.look(now) {
+                idle = idle.min(soon);
             }
         }
         idle

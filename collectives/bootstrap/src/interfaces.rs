@@ -3,6 +3,7 @@
 mod cidr;
 mod sys;
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
 pub use cidr::Cidr;
@@ -48,6 +49,16 @@ impl std::str::FromStr for InterfacePattern {
     }
 }
 
+/// As plugins' `interfaces` parameters want it: `eth*`, `10.0.0.0/8`.
+impl fmt::Display for InterfacePattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InterfacePattern::NamePrefix(prefix) => write!(f, "{prefix}*"),
+            InterfacePattern::Range(range) => range.fmt(f),
+        }
+    }
+}
+
 impl InterfacePattern {
     fn matches(&self, candidate: &Candidate) -> bool {
         match self {
@@ -67,6 +78,19 @@ pub struct InterfaceFilter {
     pub include: Vec<InterfacePattern>,
     /// Never these.
     pub exclude: Vec<InterfacePattern>,
+}
+
+/// As plugins' `interfaces` parameters want it: entries separated by commas, `!` before those to leave out.
+impl fmt::Display for InterfaceFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entries = (self.include.iter().map(|entry| ("", entry)))
+            .chain(self.exclude.iter().map(|entry| ("!", entry)));
+        for (number, (sign, entry)) in entries.enumerate() {
+            let comma = if number > 0 { "," } else { "" };
+            write!(f, "{comma}{sign}{entry}")?;
+        }
+        Ok(())
+    }
 }
 
 impl InterfaceFilter {
@@ -186,6 +210,17 @@ mod tests {
         );
         assert_eq!(choose(&[], &["192.168.0.0/16", "fd00::/8"]), ["10.0.0.5"]);
         assert_eq!(choose(&["docker0"], &[]), ["172.17.0.1"]);
+    }
+
+    #[test]
+    fn as_a_plugin_s_parameter() {
+        assert_eq!(InterfaceFilter::default().to_string(), "");
+        assert_eq!(InterfaceFilter::loopback().to_string(), "lo*");
+        let filter = InterfaceFilter {
+            include: vec!["eth".parse().unwrap(), "10.0.0.0/8".parse().unwrap()],
+            exclude: vec!["eth1".parse().unwrap()],
+        };
+        assert_eq!(filter.to_string(), "eth*,10.0.0.0/8,!eth1*");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::environment::RankInfo;
 use crate::error::{BootstrapError, Result};
 use crate::identity::NodeId;
 use crate::interfaces::InterfaceFilter;
+use crate::rendezvous::address;
 use crate::secret::SecretSource;
 use crate::unique_id::UniqueId;
 use crate::wait::Wait;
@@ -104,6 +105,32 @@ impl Options {
             local_size: info.local_size,
             job: info.job.clone(),
             ..Options::new(info.rank, info.size, root)
+        }
+    }
+
+    /// Whether it is clear before anybody was met that the job does not leave this machine: the root is a loopback
+    /// address, nothing but this user's own processes is believed, or no other interface may be used. Rank listen on
+    /// loopback alone then.
+    ///
+    /// # Errors
+    /// [`BootstrapError::BadOption`] if the root is no address or no interface passes the filter.
+    pub fn is_local(&self) -> Result<bool> {
+        let root = match &self.root {
+            RootSpec::Address(text) => address::is_loopback(address::parse(text)?.0),
+            RootSpec::UniqueId(id) => id.addresses().iter().all(|root| root.ip().is_loopback()),
+            RootSpec::Node => true,
+        };
+        let mut candidates = self.interfaces.candidates()?.into_iter();
+        Ok(root
+            || matches!(self.secret_source(), SecretSource::PeerCredentials)
+            || candidates.all(|candidate| candidate.address.is_loopback()))
+    }
+
+    /// How the ranks recognise each other: a unique id brings its own secret.
+    pub(crate) fn secret_source(&self) -> SecretSource {
+        match &self.root {
+            RootSpec::UniqueId(id) => SecretSource::Given(id.secret()),
+            _ => self.secret.clone(),
         }
     }
 

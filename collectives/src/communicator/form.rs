@@ -31,6 +31,14 @@ pub(super) fn form(
     name: String,
     members: Vec<u32>,
 ) -> Result<Arc<Shared>> {
+    let formed = form_all(world, id, name, members);
+    if formed.is_err() {
+        world.forget(id);
+    }
+    formed
+}
+
+fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Result<Arc<Shared>> {
     let forming = Forming::new(world, id, members)?;
     let peers = if forming.members.len() > 1 {
         forming.connect()?
@@ -70,7 +78,7 @@ pub(super) fn form(
         world.clone(),
         lane,
         super::fabric::fabric(world, &forming.members, &peers.speeds),
-        Policy::new(ranks_here, cores, world.options.before_sleep),
+        Policy::new(ranks_here, cores, &world.options),
         forming.arena.slot_bytes,
         ROUNDS,
         mapped,

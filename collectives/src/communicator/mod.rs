@@ -8,6 +8,7 @@ mod failure;
 mod force;
 mod form;
 mod grid;
+mod let_go;
 mod ops;
 mod plans;
 mod shared;
@@ -32,7 +33,7 @@ pub use window::{Registration, Window};
 pub(crate) use wire::{Reader, put_bytes};
 pub use work::{Pending, Work};
 
-use unisono_bootstrap::{InterfaceFilter, RootSpec, UniqueId};
+use unisono_bootstrap::{InterfaceFilter, RootSpec, UniqueId, Wait};
 
 use crate::error::Result;
 use crate::options::InitOptions;
@@ -154,15 +155,18 @@ impl Communicator {
         self.shared.lane.held_bytes()
     }
 
-    /// Leaves together with all ranks: waits for what is pending, then for everybody.
+    /// Leaves together with all ranks: waits for what is pending, then for everybody, at most for
+    /// `timeouts.finalize`.
     ///
     /// # Errors
-    /// What broke the communicator, if it is broken.
+    /// What broke the communicator, if it is broken; a timeout, if not everybody leaves.
     pub fn finalize(self) -> Result<()> {
-        self.barrier()?;
-        self.shared.flush();
+        let limit = self.shared.world.options.timeouts.finalize;
+        self.barrier_within(limit)?;
+        let wait = Wait::at_most(limit);
+        self.shared.flush(limit);
         // Nobody closes a link that another still sends on.
-        self.shared.exchange(b"bye").map(|_| ())
+        self.shared.exchange_within(b"bye", &wait).map(|_| ())
     }
 }
 

@@ -9,12 +9,13 @@ use unisono_bootstrap::{Directory, Event, Tag, Wait};
 use unisono_plan::cost::Fabric;
 use unisono_plan::select::Overrides;
 
+use super::let_go::LetGo;
 use super::plans::Plans;
 use super::window::Windows;
 use super::wire;
 use crate::error::{Error, Mismatch, RankStatus, Result, Timeout};
 use crate::execute::{Lane, OnFailure};
-use crate::progress::{Deadline, Policy};
+use crate::progress::{Policy, Watch};
 use crate::signature::Call;
 use crate::world::World;
 
@@ -22,6 +23,12 @@ use crate::world::World;
 const STATUS: u64 = 0;
 const FIRST_EXCHANGE: u64 = 16;
 const SHRINKS: u64 = 1 << 62;
+
+/// How often deadlines of calls that nobody waits for are looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How often, while this rank's queues are to become quiet after a failure.
+const SOON: Duration = Duration::from_millis(1);
 
 /// How long closing waits for links to send what they hold.
 const FLUSH: Duration = Duration::from_secs(5);
@@ -43,6 +50,8 @@ pub(crate) struct Shared {
     pub overrides: Overrides,
     pub plans: Plans,
     pub windows: Windows,
+    /// Who has let go of windows since a failure.
+    let_go: LetGo,
     /// By rank: whether its memory is mapped here.
     mapped: Vec<bool>,
     pub policy: Policy,
@@ -97,6 +106,7 @@ impl Shared {
             fabric,
             plans: Plans::default(),
             windows: Windows::default(),
+            let_go: LetGo::default(),
             mapped,
             policy,
             name,
@@ -153,26 +163,28 @@ impl Shared {
         if !crate::fork::is(self.generation) {
             return false;
         }
-        self.flush();
+        self.flush(FLUSH);
+        // Who fails later need not wait for this rank.
+        self.let_go.tell(self, &self.lane.lock());
         self.world.control.forget(self.id);
         true
     }
 
-    /// Gives the links what peers still need.
-    pub(super) fn flush(&self) {
+    /// Gives the links what peers still need, at most for `limit`.
+    pub(super) fn flush(&self, limit: Duration) {
         if self.lane.failure().is_none() {
-            self.lane.flush(FLUSH);
+            self.lane.flush(limit);
         }
     }
 
     /// Gives every rank the bytes of all.
     pub(super) fn exchange(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
-        let wait = Wait::at_most(self.world.options.timeouts.init);
-        let all = self
-            .world
-            .control
-            .all_gather(&self.members, self.tag(), bytes, &wait)?;
-        Ok(all)
+        self.exchange_within(bytes, &Wait::at_most(self.world.options.timeouts.init))
+    }
+
+    pub(super) fn exchange_within(&self, bytes: &[u8], wait: &Wait) -> Result<Vec<Vec<u8>>> {
+        let control = &self.world.control;
+        Ok(control.all_gather(&self.members, self.tag(), bytes, wait)?)
     }
 
     /// An id for the next communicator made from this one; `salt` tells apart those made at once.
@@ -239,11 +251,28 @@ impl Shared {
         }
     }
 
-    /// Looks at deadlines; true if there is something to look at again soon.
-    pub(crate) fn look(&self, now: Instant) -> bool {
+    /// Looks at deadlines, or after a failure at what is left; how soon to look again.
+    pub(crate) fn look(&self, now: Instant) -> Option<Duration> {
         if self.lane.failure().is_some() {
+            return self.wind_down().then_some(SOON);
+        }
+        self.look_at_calls(now).then_some(LOOK)
+    }
+
+    /// After a failure: ends what is under way and tells the peers once it has ended. True while it
+    /// has not.
+    fn wind_down(&self) -> bool {
+        if !self.let_go.is_due(self) {
             return false;
         }
+        let Some(mut state) = self.lane.try_lock() else {
+            return true;
+        };
+        self.lane.advance(&mut state);
+        !self.let_go.tell(self, &state)
+    }
+
+    fn look_at_calls(&self, now: Instant) -> bool {
         if self.telling().is_some() {
             self.conclude(now);
             return true;
@@ -336,7 +365,9 @@ impl Shared {
             self.lane.fail(Error::Mismatch(mismatch));
             return;
         }
-        if let Some(error) = self.lane.take_suspicion() {
+        // A peer that has concluded already aborts its links: that is no cause of its own.
+        let suspicion = self.lane.take_suspicion();
+        if let Some(error) = suspicion.filter(|error| !is_abort(error)) {
             self.announce(&error);
             self.lane.fail(error);
             return;
@@ -374,6 +405,14 @@ impl Shared {
     }
 }
 
+/// Whether a link says that its peer aborted it.
+fn is_abort(error: &Error) -> bool {
+    let Error::Plugin { source, .. } = error else {
+        return false;
+    };
+    source.status == unisono_hal::Status::Aborted
+}
+
 impl Telling {
     /// The first two ranks that called different things as the collective that was asked about.
     fn mismatch(&self) -> Option<Mismatch> {
@@ -399,15 +438,21 @@ impl Drop for Shared {
             std::mem::forget(self.lane.clone());
             std::mem::forget(self.world.clone());
         } else {
+            self.world.forget(self.id);
             self.lane.orphan();
             crate::progress::progress().kick();
         }
     }
 }
 
-impl Deadline for Shared {
+impl Watch for Shared {
     fn look(&self, now: Instant) {
         Self::look(self, now);
+    }
+
+    fn lingering(&self) -> Vec<u32> {
+        self.let_go.tell(self, &self.lane.lock());
+        self.let_go.lingering(self)
     }
 }
 

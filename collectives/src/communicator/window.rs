@@ -24,6 +24,8 @@ use crate::execute::PeerBuffers;
 #[derive(Default)]
 pub(crate) struct Windows {
     any: AtomicBool,
+    /// Peers have, or had, one of them mapped.
+    reached: AtomicBool,
     all: Mutex<Vec<Arc<Inner>>>,
     /// Windows made so far: making one is collective, so the numbers agree.
     made: AtomicU64,
@@ -134,7 +136,15 @@ impl Windows {
         self.made.fetch_add(1, Ordering::Relaxed) + 1
     }
 
+    /// Whether peers may reach memory of this rank directly.
+    pub(super) fn are_reached(&self) -> bool {
+        self.reached.load(Ordering::Relaxed)
+    }
+
     fn add(&self, window: Arc<Inner>) {
+        if !window.bases.is_empty() {
+            self.reached.store(true, Ordering::Relaxed);
+        }
         self.lock().push(window);
         self.any.store(true, Ordering::Relaxed);
     }

@@ -513,6 +513,7 @@ impl State {
             number: self.number,
             scratch,
             runs: &mut self.runs,
+            step: 0,
         };
         self.lowered = lowering.run(op, &mut self.cursor);
         self.emitted += self.batch.len() as u64;

@@ -53,6 +53,8 @@ pub(crate) struct Lowering<'a> {
     /// Scratch of this rank, for all instances.
     pub scratch: u64,
     pub runs: &'a mut Vec<Run>,
+    /// The step that is written, for errors.
+    pub step: u32,
 }
 
 impl Lowering<'_> {
@@ -82,18 +84,15 @@ impl Lowering<'_> {
             cursor.step = ir::Cursor::START;
             cursor.round += 1;
         }
-        if self.posted {
-            for peer in self.peers.iter_mut() {
-                peer.settle_all(&self.own, self.stream);
-            }
-        }
+        self.settle_peers(|peer, own, stream| peer.settle_all(own, stream));
         true
     }
 
     fn step(&mut self, op: &Op, step: &Step, index: u32, piece: u64) {
+        self.step = index;
         match &step.action {
             Action::Wait { from, blocks } => {
-                self.note_wait(*from, index);
+                self.note_wait(*from);
                 let peer = &mut self.peers[*from as usize];
                 let words = (peer.compared != self.number).then(|| op.words_from(*from));
                 peer.compared = self.number;
@@ -113,15 +112,15 @@ impl Lowering<'_> {
                 let dst = self.resolve(op, dst, piece);
                 self.reduce(op, &dst, [a, b], *last, piece);
             }
-            Action::Put { to, value } => self.put(op, *to, value, index, piece),
+            Action::Put { to, value } => self.put(op, *to, value, piece),
         }
     }
 
-    fn put(&mut self, op: &Op, to: u32, value: &Value, index: u32, piece: u64) {
+    fn put(&mut self, op: &Op, to: u32, value: &Value, piece: u64) {
         let target = to as usize;
         let words = (self.peers[target].signed != self.number).then(|| op.words_to(to));
         self.peers[target].signed = self.number;
-        self.note_wait(to, index);
+        self.note_wait(to);
         self.peers[target].await_credit(&self.own, self.stream);
         let posted = matches!(self.peers[target].way, Way::Posted(_));
         self.runs.clear();
@@ -284,18 +283,31 @@ impl Lowering<'_> {
 
     /// Before `bytes` at `address` are overwritten: no posted put may still read them.
     fn settle(&mut self, address: u64, bytes: u64) {
-        if self.posted {
-            for peer in self.peers.iter_mut() {
-                peer.settle(&self.own, self.stream, address, address + bytes);
-            }
+        self.settle_peers(|peer, own, stream| peer.settle(own, stream, address, address + bytes));
+    }
+
+    /// Lets each posted peer write waits for its link, and notes them.
+    fn settle_peers(&mut self, settle: impl Fn(&mut Peer, &Own, &mut Batch)) {
+        if !self.posted {
+            return;
+        }
+        for peer in self.peers.iter_mut() {
+            let before = self.stream.len();
+            settle(peer, &self.own, self.stream);
+            let waits = before..self.stream.len();
+            self.waiting.extend(waits.map(|command| Waiting {
+                command: self.emitted + command as u64,
+                peer: peer.rank,
+                step: self.step,
+            }));
         }
     }
 
-    fn note_wait(&mut self, peer: u32, step: u32) {
+    fn note_wait(&mut self, peer: u32) {
         self.waiting.push_back(Waiting {
             command: self.emitted + self.stream.len() as u64,
             peer,
-            step,
+            step: self.step,
         });
     }
 

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 pub(crate) use parker::Parker;
 pub(crate) use spin::Policy;
 pub(crate) use thread::Service;
-pub(crate) use wait::Deadline;
+pub(crate) use wait::Watch;
 
 use crate::execute::Lane;
 

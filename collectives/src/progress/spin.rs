@@ -5,6 +5,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::options::InitOptions;
+
 /// What to do next while nothing moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
@@ -16,70 +18,104 @@ pub(crate) enum Next {
 /// How long to spin and to yield before sleeping.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Policy {
-    pub spins: u32,
+    /// Zero where cores are shared.
+    pub spin: Duration,
     pub yields: u32,
     pub before_sleep: Duration,
+    /// After a failure: how long to wait until nothing touches the caller's buffers any more.
+    pub drain: Duration,
 }
 
 impl Policy {
     /// For `ranks` ranks of this node on `cores` cores.
-    pub(crate) fn new(ranks: usize, cores: usize, before_sleep: Duration) -> Self {
+    pub(crate) fn new(ranks: usize, cores: usize, options: &InitOptions) -> Self {
         Self {
-            spins: if ranks <= cores { 2_000 } else { 0 },
+            spin: if ranks <= cores {
+                options.spin
+            } else {
+                Duration::ZERO
+            },
             yields: 64,
-            before_sleep,
+            before_sleep: options.before_sleep,
+            drain: options.timeouts.abort_drain,
         }
     }
 }
 
+/// Spins between looks at the clock, which costs as much as a few of them.
+const LOOK: u32 = 32;
+/// Spins after a sleep that was ended for nothing.
+const AFTER_SLEEP: u32 = 64;
+
 /// One wait.
 pub(crate) struct Spin {
-    policy: Policy,
-    idle: u32,
-    since: Option<Instant>,
-    /// Nothing has moved since the last sleep.
-    slept: bool,
+    pub(super) policy: Policy,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy)]
+enum Phase {
+    /// So many spins; since the first look at the clock.
+    Spinning(u32, Option<Instant>),
+    Yielding(u32, Instant),
+    /// Nothing has moved since the last sleep: so many spins until the next.
+    Slept(u32),
 }
 
 impl Spin {
     pub(crate) fn new(policy: Policy) -> Self {
         Self {
             policy,
-            idle: 0,
-            since: None,
-            slept: false,
+            phase: Phase::Spinning(0, None),
         }
     }
 
     /// After a poll that moved something or not.
     pub(crate) fn next(&mut self, moved: bool) -> Next {
         if moved {
-            self.idle = 0;
-            self.since = None;
-            self.slept = false;
+            self.phase = Phase::Spinning(0, None);
             return Next::Spin;
         }
-        self.idle = self.idle.saturating_add(1);
-        if self.idle <= self.policy.spins {
-            return Next::Spin;
-        }
-        if self.slept {
-            return Next::Sleep;
-        }
-        let since = *self.since.get_or_insert_with(Instant::now);
-        let yielded = self.idle - self.policy.spins;
-        if yielded <= self.policy.yields || since.elapsed() < self.policy.before_sleep {
-            Next::Yield
-        } else {
-            Next::Sleep
+        match &mut self.phase {
+            Phase::Spinning(spins, since) => {
+                *spins += 1;
+                if !self.policy.spin.is_zero() {
+                    if !spins.is_multiple_of(LOOK) {
+                        return Next::Spin;
+                    }
+                    let since = *since.get_or_insert_with(Instant::now);
+                    if since.elapsed() < self.policy.spin {
+                        return Next::Spin;
+                    }
+                }
+                self.phase = Phase::Yielding(1, Instant::now());
+                Next::Yield
+            }
+            Phase::Yielding(yields, since) => {
+                *yields += 1;
+                if *yields <= self.policy.yields || since.elapsed() < self.policy.before_sleep {
+                    Next::Yield
+                } else {
+                    Next::Sleep
+                }
+            }
+            Phase::Slept(0) => Next::Sleep,
+            Phase::Slept(spins) => {
+                *spins -= 1;
+                Next::Spin
+            }
         }
     }
 
     /// After a sleep: look around a little before the next one, and sleep on if nothing moves.
     /// Sleeps end every few milliseconds, so to yield for long each time would add up.
     pub(crate) fn woke(&mut self) {
-        self.idle = self.policy.spins.saturating_sub(64);
-        self.slept = true;
+        let spins = if self.policy.spin.is_zero() {
+            0
+        } else {
+            AFTER_SLEEP
+        };
+        self.phase = Phase::Slept(spins);
     }
 }
 
@@ -87,32 +123,59 @@ impl Spin {
 mod tests {
     use super::*;
 
-    #[test]
-    fn spins_then_yields_then_sleeps() {
-        let policy = Policy {
-            spins: 3,
+    fn policy(spin: Duration) -> Policy {
+        Policy {
+            spin,
             yields: 2,
             before_sleep: Duration::ZERO,
-        };
-        let mut spin = Spin::new(policy);
-        let all: Vec<_> = (0..6).map(|_| spin.next(false)).collect();
-        use Next::{Sleep, Spin as S, Yield};
-        assert_eq!(all, [S, S, S, Yield, Yield, Sleep]);
-        spin.woke();
-        let all: Vec<_> = (0..4).map(|_| spin.next(false)).collect();
-        assert_eq!(
-            all,
-            [S, S, S, Sleep],
-            "a sleeper that was woken for nothing sleeps on"
-        );
-        assert_eq!(spin.next(true), S, "progress starts the wait anew");
-        let all: Vec<_> = (0..4).map(|_| spin.next(false)).collect();
-        assert_eq!(all, [S, S, S, Yield]);
+            drain: Duration::ZERO,
+        }
+    }
+
+    /// How often each answer was given before it came to sleeping.
+    fn until_sleep(spin: &mut Spin) -> (u64, u64) {
+        let (mut spins, mut yields) = (0, 0);
+        loop {
+            match spin.next(false) {
+                Next::Spin => {
+                    assert_eq!(yields, 0, "no spinning after yielding");
+                    spins += 1;
+                }
+                Next::Yield => yields += 1,
+                Next::Sleep => return (spins, yields),
+            }
+        }
     }
 
     #[test]
-    fn crowded_cores_are_given_up_at_once() {
-        let mut spin = Spin::new(Policy::new(8, 2, Duration::ZERO));
-        assert_eq!(spin.next(false), Next::Yield);
+    fn spins_as_long_as_told_then_yields_then_sleeps() {
+        let mut spin = Spin::new(policy(Duration::from_millis(20)));
+        let start = Instant::now();
+        let (spins, yields) = until_sleep(&mut spin);
+        let took = start.elapsed();
+        assert!(took >= Duration::from_millis(20), "{took:?}");
+        assert!(took < Duration::from_secs(2), "{took:?}");
+        assert!(spins > u64::from(LOOK), "{spins}");
+        assert_eq!(yields, 2);
+        spin.woke();
+        assert_eq!(
+            until_sleep(&mut spin),
+            (u64::from(AFTER_SLEEP), 0),
+            "a sleeper that was woken for nothing sleeps on"
+        );
+        assert_eq!(spin.next(true), Next::Spin, "progress starts anew");
+        assert_eq!(until_sleep(&mut spin).1, 2);
+    }
+
+    #[test]
+    fn cores_are_given_up_at_once_where_told_and_where_they_are_crowded() {
+        let mut spin = Spin::new(policy(Duration::ZERO));
+        assert_eq!(until_sleep(&mut spin), (0, 2));
+        spin.woke();
+        assert_eq!(until_sleep(&mut spin), (0, 0));
+        let options = InitOptions::new(0, 8, unisono_bootstrap::RootSpec::Node);
+        assert!(!Policy::new(2, 2, &options).spin.is_zero());
+        let mut crowded = Spin::new(Policy::new(8, 2, &options));
+        assert_eq!(crowded.next(false), Next::Yield);
     }
 }

@@ -17,10 +17,13 @@ const LOOK: u32 = 256;
 /// Rounds with progress after which a call is not a small one: others may want the lane's lock.
 const MOVED: u32 = 8;
 
-/// What ends a wait that nothing else ends.
-pub(crate) trait Deadline {
+/// Who watches over a wait.
+pub(crate) trait Watch {
     /// Called every so often. Breaks the lane if its time is up.
     fn look(&self, now: Instant);
+    /// After a failure, once this rank's own queues are quiet: ranks that may still touch its
+    /// windows.
+    fn lingering(&self) -> Vec<u32>;
 }
 
 impl Progress {
@@ -32,11 +35,12 @@ impl Progress {
         mut state: MutexGuard<'_, State>,
         number: u64,
         policy: Policy,
-        deadline: &dyn Deadline,
+        watch: &dyn Watch,
     ) -> Result<()> {
         // The common case of a small message: no list, no clock, no system call.
         let mut rounds_moved = 0;
-        for _ in 0..policy.spins.max(1) {
+        let mut spin = Spin::new(policy);
+        loop {
             let moved = lane.advance(&mut state);
             if lane.completed() >= number {
                 // Later calls, or what links still have to send.
@@ -53,13 +57,16 @@ impl Progress {
             if let Some(error) = lane.failure() {
                 let error = error.clone();
                 drop(state);
-                drain(lane);
+                drain(lane, policy.drain, watch);
                 return Err(error);
+            }
+            if spin.next(false) != Next::Spin {
+                break;
             }
             std::hint::spin_loop();
         }
         drop(state);
-        self.wait_long(lane, number, policy, deadline)
+        self.wait_long(lane, number, spin, watch)
     }
 
     #[cold]
@@ -67,11 +74,10 @@ impl Progress {
         &self,
         lane: &Arc<Lane>,
         number: u64,
-        policy: Policy,
-        deadline: &dyn Deadline,
+        mut spin: Spin,
+        watch: &dyn Watch,
     ) -> Result<()> {
         let _driver = self.enter();
-        let mut spin = Spin::new(policy);
         let mut looks = 0_u32;
         loop {
             let moved = {
@@ -88,7 +94,7 @@ impl Progress {
             }
             if let Some(error) = lane.failure() {
                 let error = error.clone();
-                drain(lane);
+                drain(lane, spin.policy.drain, watch);
                 return Err(error);
             }
             looks += 1;
@@ -113,27 +119,42 @@ impl Progress {
             }
             if looks >= LOOK {
                 looks = 0;
-                deadline.look(Instant::now());
+                watch.look(Instant::now());
             }
         }
     }
 }
 
-/// A failed call returns only when nothing can touch the caller's buffers any more.
-fn drain(lane: &Arc<Lane>) {
-    let end = Instant::now() + Duration::from_secs(10);
+/// A failed call returns only when nothing can touch the caller's buffers any more: neither this
+/// rank's queues nor, in windows, another rank that has not heard of the failure yet.
+fn drain(lane: &Arc<Lane>, limit: Duration, watch: &dyn Watch) {
+    let end = Instant::now() + limit;
     loop {
-        {
+        let drained = {
             let mut state = lane.lock();
             lane.advance(&mut state);
-            if state.is_drained() {
-                return;
-            }
+            state.is_drained()
+        };
+        let lingering = if drained {
+            watch.lingering()
+        } else {
+            Vec::new()
+        };
+        if drained && lingering.is_empty() {
+            return;
         }
         if Instant::now() > end {
-            log::error!(
-                "a stream did not drain within 10 s of an abort; its buffers may still be written"
-            );
+            if drained {
+                log::error!(
+                    "ranks {lingering:?} did not let go of this rank's windows within {limit:?} of a \
+                     failure, and may still write them"
+                );
+            } else {
+                log::error!(
+                    "a stream did not drain within {limit:?} of a failure; its buffers may still be \
+                     written"
+                );
+            }
             return;
         }
         std::thread::sleep(Duration::from_micros(200));

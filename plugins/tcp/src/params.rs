@@ -13,7 +13,8 @@ pub const PARAMS: &[Param] = &[
     Param::text(
         "interfaces",
         "Interfaces to use, by name (eth0, ib*) or network (10.0.0.0/8), separated by commas; ! \
-         before one leaves it out; empty means all.",
+         before one leaves it out; empty means all. Nothing listens at the others. Unless it is \
+         set, the host fills it in: the cluster's `interfaces`, or `lo*` for a job of one machine.",
         "",
     ),
     Param::int(

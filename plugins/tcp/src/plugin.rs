@@ -65,7 +65,10 @@ impl Plugin for TcpPlugin {
         let listener = Listener::open(
             (config.port, config.ports),
             instance,
-            local.iter().map(|i| i.address).collect(),
+            (
+                local.iter().map(|i| i.address).collect(),
+                config.interfaces.takes_all(),
+            ),
             config.options.clone(),
             context.host,
         )

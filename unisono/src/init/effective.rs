@@ -3,7 +3,7 @@
 use unisono_bootstrap::{
     Heartbeat, InterfaceFilter, InterfacePattern, NodeId, RankInfo, RootSpec, Secret, SecretSource,
 };
-use unisono_cluster::{Cluster, Effective, Node, SecurityMode, Source};
+use unisono_cluster::{Cluster, Effective, Node, SecurityMode};
 use unisono_collectives::{InitOptions, MemoryOptions, PluginRequest, Timeouts};
 use unisono_hal::{Loader, Origin, SearchPath};
 
@@ -37,6 +37,8 @@ pub(super) fn options(init: &Init, effective: &Effective) -> Result<InitOptions,
     options.timeouts = Timeouts {
         init: cluster.timeouts.init.as_duration(),
         op: cluster.timeouts.op.as_duration(),
+        abort_drain: cluster.timeouts.abort_drain.as_duration(),
+        finalize: cluster.timeouts.finalize.as_duration(),
     };
     options.memory = MemoryOptions {
         budget: cluster.memory.budget.get(),
@@ -48,15 +50,9 @@ pub(super) fn options(init: &Init, effective: &Effective) -> Result<InitOptions,
         options.calibration = calibration::read(init, effective)?;
     }
     options.deterministic = init.deterministic;
-    // Where nobody says otherwise the engine knows better than a fixed figure.
-    if is_given(effective, "progress.yield") {
-        options.before_sleep = cluster.progress.yield_for.as_duration();
-    }
+    options.spin = cluster.progress.spin.as_duration();
+    options.before_sleep = cluster.progress.yield_for.as_duration();
     Ok(options)
-}
-
-fn is_given(effective: &Effective, path: &str) -> bool {
-    !matches!(effective.source(path), None | Some(Source::Default))
 }
 
 /// What the file says about the machine that this process runs on.

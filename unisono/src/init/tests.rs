@@ -125,6 +125,24 @@ fn devices_and_links_may_be_chosen() {
 }
 
 #[test]
+fn times_are_taken_over_and_have_the_engine_s_defaults() {
+    let (_folder, path) =
+        file("timeouts: { abort_drain: 3s, finalize: 4s }\nprogress: { spin: 5us, yield: 6us }\n");
+    let set = options(&[("UNISONO_CLUSTER_FILE", path.to_str().unwrap())]);
+    assert_eq!(set.timeouts.abort_drain, Duration::from_secs(3));
+    assert_eq!(set.timeouts.finalize, Duration::from_secs(4));
+    assert_eq!(set.spin, Duration::from_micros(5));
+    assert_eq!(set.before_sleep, Duration::from_micros(6));
+
+    let file = options(&[]);
+    let engine = InitOptions::new(0, 2, RootSpec::Node);
+    assert_eq!(file.timeouts.abort_drain, engine.timeouts.abort_drain);
+    assert_eq!(file.timeouts.finalize, engine.timeouts.finalize);
+    assert_eq!(file.spin, engine.spin);
+    assert_eq!(file.before_sleep, engine.before_sleep);
+}
+
+#[test]
 fn links_of_the_file_become_overlays() {
     let (_folder, path) = file(
         "nodes:\n\
@@ -132,7 +150,7 @@ fn links_of_the_file_become_overlays() {
          - { name: npu, id: 0f1e2d3c4b5a69788796a5b4c3d2e1f0, devices: [{ name: n0, id: 000102030405060708090a0b0c0d0e0f }] }\n\
          switches: [leaf]\n\
          links:\n\
-         - { from: box/gpu0, to: leaf, kind: roce, plugin: roce, transport: posted, bandwidth: 8 Gbit/s, latency: 2us }\n\
+         - { from: box/gpu0, to: leaf, kind: roce, plugin: roce, transport: posted, bandwidth: 8 Gbit/s, latency: 2us, shared: card }\n\
          - { from: npu/n0, to: rank 3, kind: tcp, bandwidth: 1 GB/s, both_ways: false }\n\
          - { from: rank 0, to: rank 1, kind: shm, remove: true }\n",
     );
@@ -152,6 +170,7 @@ fn links_of_the_file_become_overlays() {
         link_type: LinkType::Posted,
         bytes_per_second: 1_000_000_000,
         latency_ns: 2_000,
+        shared: Some("card".to_owned()),
     };
     assert_eq!(set.action, action);
     assert!(matches!(adjust.from, Endpoint::Device(..)));

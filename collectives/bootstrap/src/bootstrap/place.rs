@@ -24,38 +24,22 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn find(options: &Options) -> Result<Place> {
-        let (root, loopback) = match &options.root {
-            RootSpec::Address(text) => (
-                Some(text.clone()),
-                address::is_loopback(address::parse(text)?.0),
-            ),
+        let root = match &options.root {
+            RootSpec::Address(text) => Some(text.clone()),
             RootSpec::UniqueId(id) => {
                 let addresses: Vec<String> =
                     id.addresses().iter().map(SocketAddr::to_string).collect();
-                (
-                    Some(addresses.join(",")),
-                    id.addresses()
-                        .iter()
-                        .all(|address| address.ip().is_loopback()),
-                )
+                Some(addresses.join(","))
             }
-            RootSpec::Node => (None, true),
+            RootSpec::Node => None,
         };
-        let source = match &options.root {
-            RootSpec::UniqueId(id) => SecretSource::Given(id.secret()),
-            _ => options.secret.clone(),
-        };
+        let source = options.secret_source();
         let same_user = matches!(source, SecretSource::PeerCredentials);
         let secret = match source {
             SecretSource::Given(secret) => secret,
             SecretSource::PeerCredentials => Secret::from_bytes([0; 32]),
             SecretSource::Disabled => Secret::from_bytes([1; 32]),
         };
-        let only_loopback = options
-            .interfaces
-            .candidates()?
-            .iter()
-            .all(|candidate| candidate.address.is_loopback());
         let job = format!("{}\n{}", root.as_deref().unwrap_or_default(), options.job);
         let uplink = match root {
             None => Uplink::Nobody(NoUplink::NoRoot),
@@ -65,7 +49,7 @@ impl Place {
         Ok(Place {
             secret,
             same_user,
-            loopback: loopback || same_user || only_loopback,
+            loopback: options.is_local()?,
             uplink,
             job,
         })

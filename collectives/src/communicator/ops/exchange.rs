@@ -1,10 +1,13 @@
 //! all_to_all, send, recv, barrier.
 
+use std::time::Duration;
+
 use super::pairs;
-use crate::Element;
 use crate::communicator::Communicator;
 use crate::communicator::asked::{Asked, Span};
+use crate::communicator::start::Request;
 use crate::error::Result;
+use crate::{DataType, Element};
 
 impl Communicator {
     /// Rank r gets block r of every rank's `send`, in rank order. Both slices have `size` equal
@@ -52,6 +55,14 @@ impl Communicator {
     /// As [`Error`](crate::Error) says.
     pub fn barrier(&self) -> Result<()> {
         self.moves::<u8>(Asked::barrier())
+    }
+
+    /// [`Communicator::barrier`] with a deadline of its own.
+    pub(in crate::communicator) fn barrier_within(&self, deadline: Duration) -> Result<()> {
+        self.shared.run(Request {
+            deadline,
+            ..self.request(Asked::barrier(), DataType::U8, None)
+        })
     }
 
     /// Sends to one rank, which calls [`Communicator::recv`] with as many elements. Returns when

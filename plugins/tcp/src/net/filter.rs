@@ -44,6 +44,11 @@ impl Filter {
             && !self.leaves_out(interface)
     }
 
+    /// Whether it names nothing: neither what to take nor what to leave out.
+    pub fn takes_all(&self) -> bool {
+        self.take.is_empty() && self.leave.is_empty()
+    }
+
     /// Whether an entry with `!` names this interface's address.
     pub fn leaves_out(&self, interface: &Interface) -> bool {
         self.leave.iter().any(|e| e.matches(interface))

@@ -83,33 +83,75 @@ fn stream_socket(family: AddressFamily) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// A listener on every address, IPv6 and IPv4 alike, at the first free of `ports` ports from `port`
-/// (0: any).
+/// Listeners at the first of `ports` ports from `port` (0: any) that is free at all of `addresses`;
+/// without any, one on every address, IPv6 and IPv4 alike.
 ///
 /// # Errors
 /// The system's; `AddrInUse` if no port of the range is free.
-pub(crate) fn listen(options: &Options, port: u16, ports: u16) -> io::Result<(OwnedFd, u16)> {
+pub(crate) fn listen(
+    options: &Options,
+    addresses: &[IpAddr],
+    port: u16,
+    ports: u16,
+) -> io::Result<(Vec<OwnedFd>, u16)> {
     let mut last = io::Error::from(io::ErrorKind::AddrInUse);
-    let tries = if port == 0 { 1 } else { ports.max(1) };
+    let (tries, stride) = if port == 0 {
+        (16, 0)
+    } else {
+        (ports.max(1), 1)
+    };
     for step in 0..tries {
-        let Some(port) = port.checked_add(step) else {
+        let Some(port) = port.checked_add(step * stride) else {
             break;
         };
-        let any6 = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port);
-        let any4 = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port);
-        let bound = match listen_at(options, any6) {
-            Err(error) if error.kind() != io::ErrorKind::AddrInUse => listen_at(options, any4),
-            other => other,
+        let bound = match addresses {
+            [] => listen_everywhere(options, port).map(|socket| vec![socket]),
+            _ => listen_at_all(options, addresses, port),
         };
         match bound {
-            Ok(socket) => {
-                let port = SocketAddr::try_from(rustix::net::getsockname(&socket)?)?.port();
-                return Ok((socket, port));
+            Ok(sockets) => {
+                let port = port_of(&sockets[0])?;
+                return Ok((sockets, port));
             }
             Err(error) => last = error,
         }
     }
     Err(last)
+}
+
+fn listen_everywhere(options: &Options, port: u16) -> io::Result<OwnedFd> {
+    let any6 = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port);
+    let any4 = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port);
+    match listen_at(options, any6) {
+        Err(error) if error.kind() != io::ErrorKind::AddrInUse => listen_at(options, any4),
+        other => other,
+    }
+}
+
+/// One listener an address, all at the port that the first of them gets. An address that has gone
+/// meanwhile is passed over.
+fn listen_at_all(options: &Options, addresses: &[IpAddr], port: u16) -> io::Result<Vec<OwnedFd>> {
+    let mut port = port;
+    let mut sockets = Vec::with_capacity(addresses.len());
+    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for address in addresses {
+        match listen_at(options, SocketAddr::new(*address, port)) {
+            Ok(socket) => {
+                port = port_of(&socket)?;
+                sockets.push(socket);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => last = error,
+            Err(error) => return Err(error),
+        }
+    }
+    if sockets.is_empty() {
+        return Err(last);
+    }
+    Ok(sockets)
+}
+
+fn port_of(socket: &OwnedFd) -> io::Result<u16> {
+    Ok(SocketAddr::try_from(rustix::net::getsockname(socket)?)?.port())
 }
 
 fn listen_at(options: &Options, address: SocketAddr) -> io::Result<OwnedFd> {
@@ -209,10 +251,11 @@ mod tests {
             keepalive: Duration::from_secs(8),
             stall: Duration::from_secs(30),
         };
-        let (listener, port) = listen(&options, 0, 1).unwrap();
+        let (listeners, port) = listen(&options, &[], 0, 1).unwrap();
+        let listener = &listeners[0];
         let to = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
         let dialled = connect(&options, to).unwrap();
-        let accepted = accept(&listener).unwrap();
+        let accepted = accept(listener).unwrap();
         assert!(connected(&dialled).unwrap());
         assert_eq!(local_ip(&accepted), Some(to.ip()));
         assert_eq!(peer_name(&dialled), to.to_string());

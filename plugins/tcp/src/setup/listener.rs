@@ -29,7 +29,8 @@ const PARKED_MAX: usize = 256;
 const PARKED_TIME: Duration = Duration::from_secs(10);
 /// Connections taken in one turn.
 const ACCEPTS: usize = 64;
-const LISTENER_KEY: u64 = u64::MAX;
+/// Keys of the sockets that listen, from here on; strangers' are lower.
+const LISTENERS: u64 = 1 << 63;
 
 /// The door of an instance.
 #[derive(Debug)]
@@ -51,7 +52,8 @@ pub(crate) struct Listener {
 
 #[derive(Debug)]
 struct Door {
-    listener: Polled,
+    /// One, or one an address; by key.
+    listeners: Vec<Polled>,
     next_key: u64,
     /// Oldest first, by ascending key.
     strangers: VecDeque<Stranger>,
@@ -59,21 +61,27 @@ struct Door {
 }
 
 impl Listener {
-    /// Opens the door at the first free of `ports` ports from `port` (0: any).
+    /// Opens the door at the first free of `ports` ports from `port` (0: any): at the addresses of
+    /// `open_to`, or with `everywhere` at all, where those of `open_to` are served.
     ///
     /// # Errors
     /// The system's.
     pub(crate) fn open(
         (port, ports): (u16, u16),
         instance: [u8; 16],
-        open_to: Vec<IpAddr>,
+        (open_to, everywhere): (Vec<IpAddr>, bool),
         options: Options,
         host: Host,
     ) -> io::Result<Arc<Self>> {
-        let (fd, port) = listen(&options, port, ports)?;
+        let addresses = if everywhere { &[][..] } else { &open_to };
+        let (sockets, port) = listen(&options, addresses, port, ports)?;
         let poller = Poller::new()?;
-        let mut listener = Polled::new(fd, Arc::clone(&poller));
-        listener.watch(Interest::Read, LISTENER_KEY)?;
+        let mut listeners = Vec::with_capacity(sockets.len());
+        for (key, fd) in (LISTENERS..).zip(sockets) {
+            let mut listener = Polled::new(fd, Arc::clone(&poller));
+            listener.watch(Interest::Read, key)?;
+            listeners.push(listener);
+        }
         Ok(Arc::new(Self {
             poller,
             port,
@@ -82,7 +90,7 @@ impl Listener {
             options,
             host,
             door: Mutex::new(Door {
-                listener,
+                listeners,
                 next_key: 0,
                 strangers: VecDeque::new(),
                 parked: VecDeque::new(),
@@ -170,18 +178,20 @@ impl Listener {
         let mut keys = [0; 64];
         let ready = self.poller.ready(&mut keys);
         for &key in &keys[..ready] {
-            if key == LISTENER_KEY {
-                self.welcome(&mut door);
-            } else {
-                self.hear(&mut door, key);
+            match key.checked_sub(LISTENERS) {
+                Some(number) => self.welcome(&mut door, number as usize),
+                None => self.hear(&mut door, key),
             }
         }
         self.tidy(&mut door);
     }
 
-    fn welcome(&self, door: &mut Door) {
+    fn welcome(&self, door: &mut Door, number: usize) {
         for _ in 0..ACCEPTS {
-            let fd = match accept(door.listener.fd()) {
+            let Some(listener) = door.listeners.get(number) else {
+                return;
+            };
+            let fd = match accept(listener.fd()) {
                 Ok(fd) => fd,
                 Err(error) if is_out_of_descriptors(&error) => {
                     self.evict(door);
