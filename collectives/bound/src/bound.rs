@@ -3,6 +3,7 @@
 use unisono_network::{Network, Rational, to_f64};
 
 use crate::problem::Problem;
+use crate::shared::{self, Unshared};
 use crate::{BoundError, Certificate, Op, connected, cuts, exchange, latency, reduction};
 
 /// How fast an op can be.
@@ -42,6 +43,14 @@ impl Limit {
             Self::Exact(high)
         } else {
             Self::Between { low, high }
+        }
+    }
+
+    /// The same, and no more than something else allows.
+    fn at_most(self, other: Option<Rational>) -> Self {
+        match (self.high(), other) {
+            (Some(high), Some(other)) if other < high => Self::Exact(other),
+            _ => self,
         }
     }
 
@@ -87,7 +96,8 @@ impl Bound {
 /// The bound of an op on a network.
 ///
 /// # Errors
-/// If the op names a rank that is not there, or something must flow where nothing can.
+/// If the op names a rank that is not there, something must flow where nothing can, or the network has
+/// more parts than can be numbered.
 pub fn bound(network: &Network, op: Op) -> Result<Bound, BoundError> {
     check_ranks(network, op)?;
     if network.ranks() == 1 || matches!(op, Op::SendRecv { from, to } if from == to) {
@@ -100,7 +110,22 @@ pub fn bound(network: &Network, op: Op) -> Result<Bound, BoundError> {
     }
     connected::check(network, op)?;
     let latency_ns = latency::longest(network, op);
-    let (limit, certificate) = bandwidth(network, op);
+    let (limit, certificate) = match shared::unshare(network, op)? {
+        Unshared::Exactly(network) => bandwidth(&network, op),
+        Unshared::Between {
+            above,
+            below,
+            copies,
+        } => {
+            let (high, certificate) = bandwidth(&above, op);
+            let high = high.at_most(copies);
+            let (low, _) = bandwidth(&below, op);
+            match (low.low(), high.high()) {
+                (Some(low), Some(high)) => (Limit::between(low.min(high), high), certificate),
+                _ => (high, certificate),
+            }
+        }
+    };
     Ok(Bound {
         op,
         limit,

@@ -4,6 +4,9 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BoundError {
+    /// The network is too large to have vertices of its own for shared capacities.
+    #[error(transparent)]
+    Network(#[from] unisono_network::NetworkError),
     /// Something must flow where nothing can.
     #[error("nothing leads from rank {from} to rank {to}: join them, or plan for fewer ranks")]
     Disconnected {

@@ -4,12 +4,17 @@
 //! of arcs. Lengths may be taken as equal for arcs that are alike: the mean over all automorphisms is
 //! as good. So the program has one length for each class of arcs, and one search from each class of
 //! ranks says which paths it has overlooked.
+//!
+//! With few classes the program is solved exactly ([`exact`]), with some by floating-point numbers
+//! ([`program`]), with many by evening out flows ([`balance`]); beyond that cuts must do ([`rough`]).
+//! What is not exact is an interval, and both of its ends are proved ([`interval`]).
 
 mod balance;
 mod exact;
 
 mod interval;
 mod program;
+mod rough;
 
 use crate::collapse::Collapse;
 use crate::problem::Problem;
@@ -23,7 +28,7 @@ pub(crate) fn all_to_all(problem: &Problem) -> (Limit, Certificate) {
         .or_else(|| balance::solve(problem, &collapse));
     match found {
         Some((limit, lengths)) => (limit, certificate(problem, &collapse, &lengths)),
-        None => (Limit::Unlimited, Certificate::Nothing),
+        None => rough::solve(problem),
     }
 }
 

@@ -27,6 +27,7 @@ mod op;
 mod paths;
 mod problem;
 mod reduction;
+mod shared;
 
 pub use bound::{Bound, Limit, bound};
 pub use certificate::Certificate;

@@ -84,6 +84,12 @@ impl Problem {
         self.reversed().arcs == self.arcs
     }
 
+    /// Whether as much can leave every switch as can enter it.
+    pub(crate) fn is_balanced(&self) -> bool {
+        let switches = self.ranks as usize..;
+        self.arriving()[switches.clone()] == self.reversed().arriving()[switches]
+    }
+
     /// The same problem with every arc the other way.
     pub(crate) fn reversed(&self) -> Self {
         let mut reversed = self.clone();

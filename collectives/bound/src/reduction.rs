@@ -9,7 +9,9 @@
 //!
 //! Most networks are as wide one way as the other. Then it comes down to cutting the ranks into parts,
 //! and is solved exactly at any size ([`orient`]). For others, and for switches that reduce, the program
-//! is solved over classes of edges ([`program`]) where there are few.
+//! over classes of edges is solved exactly where there are few of them ([`program`]), by floating-point
+//! numbers where there are some ([`near`]), and by a game of prices where there are many ([`game`]).
+//! Whatever the last two propose is proved before it counts ([`proof`]).
 
 mod game;
 mod layout;
