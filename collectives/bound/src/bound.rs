@@ -3,8 +3,7 @@
 use unisono_network::{Network, Rational, to_f64};
 
 use crate::problem::Problem;
-use crate::shared::{self, Unshared};
-use crate::{BoundError, Certificate, Op, connected, cuts, exchange, latency, reduction};
+use crate::{BoundError, Certificate, Op, connected, cuts, exchange, latency, reduction, shared};
 
 /// How fast an op can be.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,22 +109,15 @@ pub fn bound(network: &Network, op: Op) -> Result<Bound, BoundError> {
     }
     connected::check(network, op)?;
     let latency_ns = latency::longest(network, op);
-    let (limit, certificate) = match shared::unshare(network, op)? {
-        Unshared::Exactly(network) => bandwidth(&network, op),
-        Unshared::Between {
-            above,
-            below,
-            copies,
-        } => {
-            let (high, certificate) = bandwidth(&above, op);
-            let high = high.at_most(copies);
-            let (low, _) = bandwidth(&below, op);
-            match (low.low(), high.high()) {
-                (Some(low), Some(high)) => (Limit::between(low.min(high), high), certificate),
-                _ => (high, certificate),
-            }
+    let unshared = shared::unshare(network, op)?;
+    let (mut limit, certificate) = bandwidth(&unshared.above, op);
+    if let Some(below) = unshared.below {
+        let high = limit.at_most(unshared.copies).high();
+        let low = bandwidth(&below, op).0.low();
+        if let (Some(low), Some(high)) = (low, high) {
+            limit = Limit::between(low.min(high), high);
         }
-    };
+    }
     Ok(Bound {
         op,
         limit,

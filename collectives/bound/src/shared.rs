@@ -13,17 +13,14 @@ use unisono_network::{Builder, Group, Network, NetworkError, Rational, Vertex};
 
 use crate::Op;
 
-/// A network without groups, or two that enclose it.
-pub(crate) enum Unshared {
-    /// The same, exactly.
-    Exactly(Network),
-    /// What is not slower, and what is not faster.
-    Between {
-        above: Network,
-        below: Network,
-        /// What no op is faster than that brings everything to everybody, in bytes a second.
-        copies: Option<Rational>,
-    },
+/// A network without groups, or two that enclose the one there is.
+pub(crate) struct Unshared {
+    /// What is not slower.
+    pub(crate) above: Network,
+    /// What is not faster, if that is another one.
+    pub(crate) below: Option<Network>,
+    /// What no op is faster than that brings everything to everybody, in bytes a second.
+    pub(crate) copies: Option<Rational>,
 }
 
 /// How a group is turned into vertices.
@@ -57,8 +54,12 @@ pub(crate) fn unshare(network: &Network, op: Op) -> Result<Unshared, NetworkErro
         Op::AllGather | Op::ReduceScatter | Op::Broadcast { .. } | Op::Reduce { .. }
     );
     let gates = shapes.iter().any(|shape| *shape != Shape::Wide);
-    if !shapes.contains(&Shape::Other) && !(copied && gates) {
-        return Ok(Unshared::Exactly(above));
+    if !(shapes.contains(&Shape::Other) || copied && gates) {
+        return Ok(Unshared {
+            above,
+            below: None,
+            copies: None,
+        });
     }
     let parts: Vec<Shape> = shapes
         .iter()
@@ -67,9 +68,9 @@ pub(crate) fn unshare(network: &Network, op: Op) -> Result<Unshared, NetworkErro
             _ => Shape::Parts,
         })
         .collect();
-    Ok(Unshared::Between {
+    Ok(Unshared {
         above,
-        below: rebuild(network, &parts)?,
+        below: Some(rebuild(network, &parts)?),
         copies: copied.then(|| copies(network)),
     })
 }
