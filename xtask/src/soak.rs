@@ -68,6 +68,7 @@ const SUITES: &[Suite] = &[
     of_tests!("sleep"),
     of_tests!("agnostic"),
     of_tests!("init"),
+    of_tests!("large"),
     Suite {
         name: "plans",
         arguments: &["test", "--release", "--package", "unisono-plan"],
