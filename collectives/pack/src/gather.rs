@@ -2,6 +2,7 @@
 
 mod exact;
 mod loose;
+mod relay;
 mod shallow;
 
 use unisono_bound::{Op, bound};
@@ -187,17 +188,17 @@ fn out_trees(network: &Network, roots: Roots) -> Result<Packing, PackError> {
     };
     let shallow = match roots {
         Roots::All => shallow(network, bound),
-        Roots::One(_) => None,
+        Roots::One(root) => relay::trees(network, root).map(|trees| full_speed(network, trees)),
     };
-    let done = |packing: &Packing| vertices > MOST_VERTICES || reaches(packing, bound);
-    if let Some(packing) = shallow.filter(done) {
-        return Ok(packing);
-    }
     if vertices > MOST_VERTICES {
-        return Err(PackError::TooLarge {
+        return shallow.ok_or(PackError::TooLarge {
             vertices,
             max: MOST_VERTICES,
         });
+    }
+    let shallow = shallow.filter(|packing| reaches(packing, bound));
+    if let (Roots::All, Some(packing)) = (roots, &shallow) {
+        return Ok(packing.clone());
     }
     let mut trees = match exact::trees(&plain.network, roots)? {
         Some(trees) => trees,
@@ -206,7 +207,12 @@ fn out_trees(network: &Network, roots: Roots) -> Result<Packing, PackError> {
     for path in trees.iter_mut().flat_map(|tree| &mut tree.paths) {
         *path = plain.path(path);
     }
-    Ok(full_speed(network, trees))
+    let fitted = full_speed(network, trees);
+    // One root has few trees that fit exactly; where they are deeper, the shallow ones are better.
+    Ok(match shallow {
+        Some(shallow) if shallow.depth() < fitted.depth() => shallow,
+        _ => fitted,
+    })
 }
 
 /// The one rank's tree: it has everything at once.
