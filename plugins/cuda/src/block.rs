@@ -14,7 +14,7 @@ use cudarc::driver::sys::{
 use unisono_plugin::{Error, Result};
 use unisono_plugin_accelerator::{Block, open_descriptor};
 
-use crate::device::Opened;
+use crate::device::{BRIEFLY, Opened, PATIENCE};
 use crate::error::check;
 
 /// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`.
@@ -97,7 +97,7 @@ impl CudaBlock {
         };
         let this = Self::of(device, base, bytes, kind);
         if pooled {
-            device.settle_pool()?;
+            device.settle_pool(PATIENCE)?;
         }
         Ok(this)
     }
@@ -367,6 +367,9 @@ impl Drop for CudaBlock {
             check(api, "freeing device memory", code)
         });
         // A device that is lost frees nothing; there is nobody to tell.
-        drop(freed);
+        if freed.is_ok() && matches!(self.kind, Kind::Pooled) {
+            // Until then the driver still knows the address.
+            let _ = self.device.settle_pool(BRIEFLY);
+        }
     }
 }

@@ -16,7 +16,9 @@ use crate::facts::Facts;
 /// `CU_STREAM_NON_BLOCKING`: ordered with no other stream.
 const NON_BLOCKING: u32 = 1;
 /// How long a call that may block waits for the device.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// How long freeing waits for the pool: longer only costs that the address is known a little more.
+pub(crate) const BRIEFLY: Duration = Duration::from_millis(200);
 
 /// What a device's memory and runtime share.
 #[derive(Debug)]
@@ -79,12 +81,12 @@ impl Opened {
             .map_or(ptr::null_mut(), |Handle(stream)| *stream as CUstream)
     }
 
-    /// Waits until memory of the pool may be used on any stream.
-    pub(crate) fn settle_pool(&self) -> Result<()> {
-        let end = Instant::now() + PATIENCE;
+    /// Waits until the pool has done what it was asked: memory may be used on any stream, or is gone.
+    pub(crate) fn settle_pool(&self, limit: Duration) -> Result<()> {
+        let end = Instant::now() + limit;
         while !self.is_idle(self.pool_stream())? {
             if Instant::now() > end {
-                let what = format!("memory of the pool did not come within {PATIENCE:?}");
+                let what = format!("the pool of device memory was not done within {limit:?}");
                 return Err(Error::new(Status::Timeout, what));
             }
             std::thread::sleep(Duration::from_micros(20));

@@ -1,0 +1,69 @@
+//! What is committed is what the sources give, and the vendor's assembler takes it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use unisono_tests::skip;
+
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The compiler that made what is committed, if it is there.
+fn compiler() -> Option<String> {
+    let name = std::env::var("CLANG").unwrap_or_else(|_| "clang-19".to_owned());
+    let output = Command::new(&name).arg("--version").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.contains("version 19.").then_some(name)
+}
+
+#[test]
+fn what_is_committed_is_what_the_sources_give() {
+    let test = "what_is_committed_is_what_the_sources_give";
+    let Some(clang) = compiler() else {
+        skip(test, "clang 19 is not there to compile the kernels");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let done = Command::new(here().join("build.sh"))
+        .arg(folder.path())
+        .env("CLANG", clang)
+        .status();
+    assert!(done.expect("the script").success(), "the sources compile");
+    let read = |path: PathBuf| std::fs::read_to_string(path).expect("PTX");
+    let made = read(folder.path().join("kernels.ptx"));
+    let committed = read(here().join("made/kernels.ptx"));
+    assert!(
+        made == committed,
+        "plugins/kernels/made/kernels.ptx is not what the sources give: run \
+         plugins/kernels/build.sh plugins/kernels/made"
+    );
+}
+
+/// The assembler, named by `PTXAS` or on the path.
+#[test]
+fn the_assembler_takes_it_for_every_generation() {
+    let test = "the_assembler_takes_it_for_every_generation";
+    let ptxas = std::env::var("PTXAS").unwrap_or_else(|_| "ptxas".to_owned());
+    if Command::new(&ptxas).arg("--version").output().is_err() {
+        skip(
+            test,
+            "ptxas is not there: name it in PTXAS (the package nvidia-cuda-nvcc-cu12 has it)",
+        );
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for target in ["sm_70", "sm_80", "sm_90", "sm_100"] {
+        let out = folder.path().join(target);
+        let output = Command::new(&ptxas)
+            .arg(format!("-arch={target}"))
+            .arg(here().join("made/kernels.ptx"))
+            .arg("-o")
+            .arg(&out)
+            .output()
+            .expect("ptxas");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{target}: {errors}");
+        assert!(out.metadata().is_ok_and(|file| file.len() > 0), "{target}");
+    }
+}
