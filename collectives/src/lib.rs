@@ -25,8 +25,8 @@ mod tune;
 mod world;
 
 pub use communicator::{
-    AbortHandle, Buffer, Communicator, Explanation, Grid, ParseGridError, Pending, RawCall,
-    Registration, Window, Work,
+    AbortHandle, Buffer, Communicator, Explanation, Grid, Group, OnCommunicator, ParseGridError,
+    Pending, RawCall, Registration, Window, Work, group,
 };
 pub use dtype::{DataType, Element};
 pub use error::{Error, Mismatch, RankStatus, Result, Timeout};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use unisono_hal::SupportQuery;
 use unisono_plan::geometry::Sizes;
 use unisono_plan::select::{self, Overrides, Selection};
-use unisono_plan::{Geometry, GeometryError, Op, Program, Shape};
+use unisono_plan::{Action, Geometry, GeometryError, Op, Program, Shape};
 
 use super::Communicator;
 use super::asked::Asked;
@@ -164,6 +164,7 @@ impl Shared {
                 windowed: choice.windowed,
             },
         )
+        .map(one_way)
         .map_err(|e| unsupported(e.to_string()))?;
         let geometry = self
             .cut(key, &program, &choice)
@@ -335,6 +336,26 @@ impl Shared {
         }
         Ok(())
     }
+}
+
+/// A message without the acknowledgement of each piece, which the plan has so that the sender
+/// hears of its peer's call.
+///
+/// Here the receiver compares the two calls and the control channel tells the sender. So a channel
+/// carries the messages of its direction and nothing else, which lets those of a group run in any
+/// order, and a send is complete before its peer has called.
+fn one_way(mut program: Program) -> Program {
+    let keep = |action: &Action| match program.op {
+        Op::Send { .. } => matches!(action, Action::Put { .. }),
+        Op::Recv { .. } => !matches!(action, Action::Put { .. }),
+        _ => true,
+    };
+    if !program.op.is_collective() {
+        program.steps.retain(|step| keep(&step.action));
+        let skews = program.steps.iter().map(|step| step.skew);
+        program.max_skew = skews.max().unwrap_or(0);
+    }
+    program
 }
 
 /// Refuses a reduction that is not defined on the elements.

@@ -33,7 +33,52 @@ impl Request<'_> {
     }
 }
 
+/// A request that can be made, with its plan.
+pub(super) struct Checked<'a> {
+    request: Request<'a>,
+    planned: Arc<Planned>,
+    windowed: Option<Windowed>,
+}
+
 impl Shared {
+    /// Checks a request that is started later.
+    pub(super) fn prepare<'a>(&self, request: Request<'a>) -> Result<Checked<'a>> {
+        let (planned, windowed) = self.check(&request)?;
+        Ok(Checked {
+            request,
+            planned,
+            windowed,
+        })
+    }
+
+    /// Starts requests: the collectives in their order, then the messages all beside each other.
+    /// Returns the number of the last.
+    pub(super) fn start_together(&self, calls: Vec<Checked<'_>>) -> u64 {
+        let mut state = self.lane.lock();
+        let mut number = self.lane.completed();
+        let mut messages = Vec::new();
+        for call in calls {
+            let is_message = !call.request.asked.op.is_collective();
+            let Checked {
+                request,
+                planned,
+                windowed,
+            } = call;
+            let op = self.bind(&mut state, planned, windowed, request, None);
+            if is_message {
+                messages.push(op);
+            } else {
+                number = self.lane.enqueue(&mut state, op);
+            }
+        }
+        if !messages.is_empty() {
+            number = self.lane.enqueue_messages(&mut state, messages);
+        }
+        drop(state);
+        progress().activate(&self.lane);
+        number
+    }
+
     /// Runs a request on this thread; returns when it is complete.
     pub(super) fn run(&self, request: Request<'_>) -> Result<()> {
         let (planned, windowed) = self.check(&request)?;

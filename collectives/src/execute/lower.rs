@@ -6,11 +6,12 @@
 use std::collections::VecDeque;
 
 use unisono_hal::{Batch, Call, Reduce, Scale};
-use unisono_plan::{Action, Blocks, Buffer, Place, Step, Value, ir};
+use unisono_plan::{Action, Blocks, Buffer, Op as PlanOp, Place, Step, Value, ir};
 
 use super::op::Op;
-use super::peer::{Own, Peer, Way};
+use super::peer::{Own, Peer, Way, credit};
 use super::place::{Resolved, Run};
+use super::track::Deferred;
 use crate::reduction::{How, Reduction};
 
 /// Commands that a batch holds at most before it is submitted.
@@ -55,6 +56,8 @@ pub(crate) struct Lowering<'a> {
     pub runs: &'a mut Vec<Run>,
     /// The step that is written, for errors.
     pub step: u32,
+    /// Where what a posted link is to do waits for the stream, beside the main track.
+    pub deferred: Option<&'a mut VecDeque<Deferred>>,
 }
 
 impl Lowering<'_> {
@@ -84,7 +87,7 @@ impl Lowering<'_> {
             cursor.step = ir::Cursor::START;
             cursor.round += 1;
         }
-        self.settle_peers(|peer, own, stream| peer.settle_all(own, stream));
+        self.settle_all(op);
         true
     }
 
@@ -101,7 +104,7 @@ impl Lowering<'_> {
             Action::Release { from } => {
                 let slot = self.peers[*from as usize].current_slot(&self.own);
                 self.settle(slot, self.own.arena.slot_bytes);
-                self.peers[*from as usize].release(&self.own, self.stream);
+                self.release(*from);
             }
             Action::Copy { dst, src } => {
                 let dst = self.resolve(op, dst, piece);
@@ -121,7 +124,8 @@ impl Lowering<'_> {
         let words = (self.peers[target].signed != self.number).then(|| op.words_to(to));
         self.peers[target].signed = self.number;
         self.note_wait(to);
-        self.peers[target].await_credit(&self.own, self.stream);
+        let beside = self.deferred.is_some();
+        self.peers[target].await_credit(&self.own, self.stream, beside);
         let posted = matches!(self.peers[target].way, Way::Posted(_));
         self.runs.clear();
         match value {
@@ -148,11 +152,45 @@ impl Lowering<'_> {
             }
         }
         let peer = &mut self.peers[target];
-        if posted {
-            peer.post(&self.own, self.stream, self.runs, words);
-        } else {
+        if !posted {
             peer.signal_data(&self.own, self.stream, words);
+            return;
         }
+        let after = self.emitted + self.stream.len() as u64;
+        match &mut self.deferred {
+            None => peer.post(&self.own, self.stream, self.runs, words),
+            Some(deferred) => peer.puts(&self.own, self.runs, words, |_, put| {
+                deferred.push_back(Deferred::new(after, to, put));
+            }),
+        }
+    }
+
+    fn release(&mut self, from: u32) {
+        let peer = &mut self.peers[from as usize];
+        let after = self.emitted + self.stream.len() as u64;
+        match (&mut self.deferred, &peer.way) {
+            (Some(deferred), Way::Posted(_)) => {
+                deferred.push_back(Deferred::new(after, from, credit(&self.own)));
+            }
+            _ => peer.release(&self.own, self.stream),
+        }
+    }
+
+    /// At the end of an op: no link may still read what it put.
+    fn settle_all(&mut self, op: &Op) {
+        let beside = self.deferred.is_some();
+        let op = op.planned.program.op;
+        self.settle_peers(|peer, own, stream| {
+            // Beside the main track others have puts of their own.
+            let is_own = match op {
+                PlanOp::Send { to } => peer.rank == to,
+                PlanOp::Recv { .. } => false,
+                _ => true,
+            };
+            if is_own || !beside {
+                peer.settle_all(own, stream);
+            }
+        });
     }
 
     /// The sources of a posted put, merged where they touch.
@@ -283,7 +321,12 @@ impl Lowering<'_> {
 
     /// Before `bytes` at `address` are overwritten: no posted put may still read them.
     fn settle(&mut self, address: u64, bytes: u64) {
-        self.settle_peers(|peer, own, stream| peer.settle(own, stream, address, address + bytes));
+        // Beside the main track nothing is overwritten but what callers gave to write.
+        if self.deferred.is_none() {
+            self.settle_peers(|peer, own, stream| {
+                peer.settle(own, stream, address, address + bytes);
+            });
+        }
     }
 
     /// Lets each posted peer write waits for its link, and notes them.

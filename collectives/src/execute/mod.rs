@@ -3,12 +3,31 @@
 //! [`Lane`] is the queue of one communicator: it *lowers* the oldest call's program into commands,
 //! *submits* them in batches, *polls* its stream and links, and *retires* what is complete.
 
+mod group;
 mod lane;
 mod lower;
 mod op;
 mod peer;
 mod place;
+mod state;
+mod track;
 
-pub(crate) use lane::{Lane, OnFailure, State};
+use unisono_hal::Batch;
+
+pub(crate) use lane::{Lane, OnFailure};
 pub(crate) use op::{Op, PeerBuffers, Planned};
 pub(crate) use peer::{Own, Peer, Posted, SIGNAL_WINDOW, SLOTS_WINDOW, Way};
+pub(crate) use state::State;
+
+#[allow(
+    unsafe_code,
+    reason = "commands hold plain addresses; this is where the lane answers for them"
+)]
+fn new_batch() -> Batch {
+    // SAFETY: a lane's batches are filled by `Lowering` alone. Its addresses are the lane's arena
+    // and the arenas of its peers, all of which the lane keeps mapped until its queues are quiet,
+    // and the buffers of ops, which their callers keep alive and untouched until the op is complete
+    // (borrowed by the blocking form, owned by the stream form, promised by the raw form). That
+    // commands do not race is what the plan verifier proves of every program.
+    unsafe { Batch::new() }
+}

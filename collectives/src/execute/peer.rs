@@ -117,16 +117,17 @@ impl Peer {
         own.slots + own.arena.slot(self.rank, slot)
     }
 
-    /// Before a put: wait until the peer has given its slot back.
-    pub(super) fn await_credit(&mut self, own: &Own, stream: &mut Batch) {
+    /// Before a put: wait until the peer has given its slot back. `beside` the main track the
+    /// stream waits, so that the link holds up nobody else.
+    pub(super) fn await_credit(&mut self, own: &Own, stream: &mut Batch, beside: bool) {
         if self.sent < u64::from(own.arena.depth) {
             return;
         }
         let flag = own.signal + own.arena.credit_flag(self.rank);
         let counter = own.counter(self.rank, Counter::CreditWait);
         match &mut self.way {
-            Way::Posted(posted) => posted.batch.wait(flag, counter, None),
-            Way::Own | Way::Mapped { .. } => stream.wait(flag, counter, None),
+            Way::Posted(posted) if !beside => posted.batch.wait(flag, counter, None),
+            _ => stream.wait(flag, counter, None),
         }
     }
 
@@ -153,13 +154,27 @@ impl Peer {
         runs: &[Run],
         words: Option<[u64; 3]>,
     ) {
+        let rank = self.rank;
+        if let Way::Posted(posted) = &mut self.way {
+            ring(own, rank, stream, &mut posted.batch);
+        }
+        self.puts(own, runs, words, |posted, put| posted.batch.put(&put));
+    }
+
+    /// What the posted link is to do for a put: `runs` are its sources, in order.
+    pub(super) fn puts(
+        &mut self,
+        own: &Own,
+        runs: &[Run],
+        words: Option<[u64; 3]>,
+        mut put: impl FnMut(&mut Posted, Put),
+    ) {
         let slot = own.slot_of(self.sent);
         self.sent += 1;
         let rank = self.rank;
         let Way::Posted(posted) = &mut self.way else {
             unreachable!("only posted links take puts");
         };
-        ring(own, rank, stream, &mut posted.batch);
         let mut offset = own.arena.slot(own.rank, slot);
         let mut span = Source {
             from: u64::MAX,
@@ -170,17 +185,18 @@ impl Peer {
             None => (Run::NONE, runs),
         };
         for run in before {
-            posted.batch.put(&Put {
+            let part = Put {
                 dst_offset: offset,
                 ..gathered(*run)
-            });
+            };
+            put(posted, part);
             offset += run.bytes;
         }
         for run in runs {
             span.from = span.from.min(run.address);
             span.to = span.to.max(run.address + run.bytes);
         }
-        posted.batch.put(&Put {
+        let part = Put {
             dst_offset: offset,
             signal: Some((SIGNAL_WINDOW, own.arena.data_flag(own.rank, slot))),
             words,
@@ -189,7 +205,8 @@ impl Peer {
                 own.counter(rank, Counter::DoneSignal),
             )),
             ..gathered(last)
-        });
+        };
+        put(posted, part);
         posted.outstanding.push_back(span);
         posted.puts += 1;
     }
@@ -236,10 +253,7 @@ impl Peer {
             ),
             Way::Posted(posted) => {
                 ring(own, rank, stream, &mut posted.batch);
-                posted.batch.put(&Put {
-                    signal: Some((SIGNAL_WINDOW, flag)),
-                    ..gathered(Run::NONE)
-                });
+                posted.batch.put(&credit(own));
             }
         }
     }
@@ -273,7 +287,7 @@ impl Posted {
     pub(crate) fn new(link: Link) -> Self {
         Self {
             link,
-            batch: super::lane::new_batch(),
+            batch: super::new_batch(),
             outstanding: VecDeque::new(),
             puts: 0,
             ended: None,
@@ -293,6 +307,14 @@ fn gathered(run: Run) -> Put {
         signal: None,
         done: None,
         words: None,
+    }
+}
+
+/// What a posted link is to do to give a slot back.
+pub(super) fn credit(own: &Own) -> Put {
+    Put {
+        signal: Some((SIGNAL_WINDOW, own.arena.credit_flag(own.rank))),
+        ..gathered(Run::NONE)
     }
 }
 

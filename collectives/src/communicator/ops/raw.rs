@@ -60,7 +60,7 @@ impl Communicator {
         Ok(Work::new(Arc::clone(&self.shared), number))
     }
 
-    fn asked<'a>(&self, call: &RawCall<'a>) -> Result<Asked<'a>> {
+    pub(in crate::communicator) fn asked<'a>(&self, call: &RawCall<'a>) -> Result<Asked<'a>> {
         let (op, name) = (call.op, call.op.name());
         let kind = match call.sizes {
             Sizes::Equal(count) => {

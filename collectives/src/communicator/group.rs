@@ -1,0 +1,383 @@
+//! Groups: calls that are collected, started together and waited for together.
+//!
+//! Of one communicator the collectives run in the order of their calls; then its messages (send,
+//! recv) run all beside each other, so that it does not matter in which order ranks name them.
+//! Communicators run beside each other.
+
+use std::sync::Arc;
+
+use super::Communicator;
+use super::asked::{Asked, Here, Span};
+use super::ops::{counts, pairs};
+use super::shared::Shared;
+use super::start::Checked;
+use crate::error::{Error, Result};
+use crate::progress::progress;
+use crate::{DataType, Element, RawCall, Reduction};
+
+/// Runs the calls that `calls` makes, on any communicators, together; returns when all are complete.
+///
+/// Nothing is started before `calls` has returned, and nothing at all if one of the calls can't be
+/// made: the error says which.
+///
+/// ```no_run
+/// # fn exchange(world: &unisono_collectives::Communicator, rows: &unisono_collectives::Communicator,
+/// #     mine: &[f32], theirs: &mut [f32], sums: &mut [f32]) -> unisono_collectives::Result<()> {
+/// use unisono_collectives::{ReduceOp, group};
+/// group(|group| {
+///     group.on(world).send(mine, 1)?;
+///     group.on(world).recv(theirs, 1)?;
+///     group.on(rows).all_reduce_in_place(sums, ReduceOp::Sum)
+/// })
+/// # }
+/// ```
+///
+/// # Errors
+/// The first error of `calls`, the first call that can't be made, or what broke a communicator.
+pub fn group<'env>(calls: impl FnOnce(&mut Group<'env>) -> Result<()>) -> Result<()> {
+    let mut group = Group { calls: Vec::new() };
+    calls(&mut group)?;
+    group.run()
+}
+
+/// Calls that are being collected. What they borrow outlives the group.
+pub struct Group<'env> {
+    calls: Vec<Collected<'env>>,
+}
+
+/// The calls of a group on one communicator.
+pub struct OnCommunicator<'group, 'env> {
+    group: &'group mut Group<'env>,
+    communicator: &'env Communicator,
+}
+
+struct Collected<'env> {
+    on: &'env Communicator,
+    asked: Owned,
+    dtype: DataType,
+    reduction: Option<Reduction>,
+}
+
+/// What is asked, with counts of its own.
+struct Owned {
+    /// Its sizes are of no meaning where there are counts.
+    asked: Asked<'static>,
+    counts: Option<Box<[u64]>>,
+}
+
+impl Communicator {
+    /// Runs the calls that `calls` makes on this communicator together; see [`group`].
+    ///
+    /// ```no_run
+    /// # fn shift(world: &unisono_collectives::Communicator, mine: &[f32], theirs: &mut [f32])
+    /// # -> unisono_collectives::Result<()> {
+    /// let (rank, size) = (world.rank(), world.size());
+    /// world.group(|group| {
+    ///     group.send(mine, (rank + 1) % size)?;
+    ///     group.recv(theirs, (rank + size - 1) % size)
+    /// })
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As there.
+    pub fn group<'env>(
+        &'env self,
+        calls: impl FnOnce(&mut OnCommunicator<'_, 'env>) -> Result<()>,
+    ) -> Result<()> {
+        group(|group| calls(&mut group.on(self)))
+    }
+}
+
+impl<'env> Group<'env> {
+    /// Calls on this communicator.
+    pub fn on(&mut self, communicator: &'env Communicator) -> OnCommunicator<'_, 'env> {
+        OnCommunicator {
+            group: self,
+            communicator,
+        }
+    }
+
+    fn run(self) -> Result<()> {
+        let mut result = Ok(());
+        // All are waited for, also after an error: until then devices may touch the buffers.
+        for (shared, number) in self.start()? {
+            let lane = &shared.lane;
+            if lane.completed() < number {
+                let state = lane.lock();
+                let waited = progress().wait(lane, state, number, shared.policy, &*shared);
+                result = result.and(waited);
+            }
+        }
+        result
+    }
+
+    /// Starts all; the last number on each communicator.
+    fn start(self) -> Result<Vec<(Arc<Shared>, u64)>> {
+        let mut by_communicator: Vec<(&Communicator, Vec<Checked<'_>>)> = Vec::new();
+        for (index, call) in self.calls.iter().enumerate() {
+            let request = call
+                .on
+                .request(call.asked.borrow(), call.dtype, call.reduction.clone());
+            let checked = (call.on.shared)
+                .prepare(request)
+                .map_err(|error| named(error, index))?;
+            let known = by_communicator
+                .iter_mut()
+                .find(|(on, _)| Arc::ptr_eq(&on.shared, &call.on.shared));
+            match known {
+                Some((_, calls)) => calls.push(checked),
+                None => by_communicator.push((call.on, vec![checked])),
+            }
+        }
+        let started = by_communicator.into_iter().map(|(on, calls)| {
+            let number = on.shared.start_together(calls);
+            (on.shared.clone(), number)
+        });
+        Ok(started.collect())
+    }
+}
+
+/// The error of a call, with its place in the group.
+fn named(error: Error, index: usize) -> Error {
+    let place = |text: String| format!("{text} (call {} of the group)", index + 1);
+    match error {
+        Error::Invalid { call, what } => Error::Invalid {
+            call,
+            what: place(what),
+        },
+        Error::Unsupported { call, why } => Error::Unsupported {
+            call,
+            why: place(why),
+        },
+        other => other,
+    }
+}
+
+impl Owned {
+    fn new(asked: Asked<'_>) -> Self {
+        use unisono_plan::geometry::Sizes;
+        let (sizes, counts) = match asked.sizes {
+            Sizes::Equal(count) => (Sizes::Equal(count), None),
+            Sizes::Parts(parts) => (Sizes::Equal(0), Some(parts.into())),
+        };
+        Self {
+            asked: Asked {
+                op: asked.op,
+                kind: asked.kind,
+                ends: asked.ends,
+                sizes,
+            },
+            counts,
+        }
+    }
+
+    fn borrow(&self) -> Asked<'_> {
+        use unisono_plan::geometry::Sizes;
+        match &self.counts {
+            None => self.asked,
+            Some(counts) => Asked {
+                sizes: Sizes::Parts(counts),
+                ..self.asked
+            },
+        }
+    }
+}
+
+/// The calls, as those of [`Communicator`] with the same names. Buffers are borrowed until the group
+/// is complete.
+#[allow(
+    clippy::missing_errors_doc,
+    reason = "each fails as the call of the same name, if its lengths do not fit"
+)]
+impl<'env> OnCommunicator<'_, 'env> {
+    /// [`Communicator::all_reduce`].
+    pub fn all_reduce<T: Element>(
+        &mut self,
+        send: &'env [T],
+        recv: &'env mut [T],
+        op: impl Into<Reduction>,
+    ) -> Result<()> {
+        let asked = Asked::all_reduce(Span::of(send), Span::of_mut(recv));
+        self.add::<T>(asked, Some(op.into()))
+    }
+
+    /// [`Communicator::all_reduce_in_place`].
+    pub fn all_reduce_in_place<T: Element>(
+        &mut self,
+        data: &'env mut [T],
+        op: impl Into<Reduction>,
+    ) -> Result<()> {
+        let data = Span::of_mut(data);
+        self.add::<T>(Asked::all_reduce(data, data), Some(op.into()))
+    }
+
+    /// [`Communicator::reduce`].
+    pub fn reduce<T: Element>(
+        &mut self,
+        send: &'env [T],
+        recv: &'env mut [T],
+        op: impl Into<Reduction>,
+        root: u32,
+    ) -> Result<()> {
+        let (send, recv) = (Span::of(send), Span::of_mut(recv));
+        let asked = Asked::reduce(self.here(), send, recv, root);
+        self.add::<T>(asked, Some(op.into()))
+    }
+
+    /// [`Communicator::reduce_scatter`].
+    pub fn reduce_scatter<T: Element>(
+        &mut self,
+        send: &'env [T],
+        recv: &'env mut [T],
+        op: impl Into<Reduction>,
+    ) -> Result<()> {
+        let (send, recv) = (Span::of(send), Span::of_mut(recv));
+        let asked = Asked::reduce_scatter(self.here(), send, recv);
+        self.add::<T>(asked, Some(op.into()))
+    }
+
+    /// [`Communicator::reduce_scatter_v`].
+    pub fn reduce_scatter_v<T: Element>(
+        &mut self,
+        send: &'env [T],
+        recv: &'env mut [T],
+        counts: &[usize],
+        op: impl Into<Reduction>,
+    ) -> Result<()> {
+        let counts = self::counts(counts);
+        let (send, recv) = (Span::of(send), Span::of_mut(recv));
+        let asked = Asked::reduce_scatter_v(self.here(), send, recv, &counts);
+        self.add::<T>(asked, Some(op.into()))
+    }
+
+    /// [`Communicator::all_gather`].
+    pub fn all_gather<T: Element>(&mut self, send: &'env [T], recv: &'env mut [T]) -> Result<()> {
+        let asked = Asked::all_gather(self.here(), Span::of(send), Span::of_mut(recv));
+        self.add::<T>(asked, None)
+    }
+
+    /// [`Communicator::all_gather_v`].
+    pub fn all_gather_v<T: Element>(
+        &mut self,
+        send: &'env [T],
+        recv: &'env mut [T],
+        counts: &[usize],
+    ) -> Result<()> {
+        let counts = self::counts(counts);
+        let (send, recv) = (Span::of(send), Span::of_mut(recv));
+        self.add::<T>(Asked::all_gather_v(self.here(), send, recv, &counts), None)
+    }
+
+    /// [`Communicator::gather`].
+    pub fn gather<T: Element>(
+        &mut self,
+        send: &'env [T],
+        recv: &'env mut [T],
+        root: u32,
+    ) -> Result<()> {
+        let (send, recv) = (Span::of(send), Span::of_mut(recv));
+        self.add::<T>(Asked::gather(self.here(), send, recv, root), None)
+    }
+
+    /// [`Communicator::scatter`].
+    pub fn scatter<T: Element>(
+        &mut self,
+        send: &'env [T],
+        recv: &'env mut [T],
+        root: u32,
+    ) -> Result<()> {
+        let (send, recv) = (Span::of(send), Span::of_mut(recv));
+        self.add::<T>(Asked::scatter(self.here(), send, recv, root), None)
+    }
+
+    /// [`Communicator::broadcast`].
+    pub fn broadcast<T: Element>(&mut self, data: &'env mut [T], root: u32) -> Result<()> {
+        self.add::<T>(Ok(Asked::broadcast(Span::of_mut(data), root)), None)
+    }
+
+    /// [`Communicator::all_to_all`].
+    pub fn all_to_all<T: Element>(&mut self, send: &'env [T], recv: &'env mut [T]) -> Result<()> {
+        let asked = Asked::all_to_all(self.here(), Span::of(send), Span::of_mut(recv));
+        self.add::<T>(asked, None)
+    }
+
+    /// [`Communicator::all_to_all_v`].
+    pub fn all_to_all_v<T: Element>(
+        &mut self,
+        send: &'env [T],
+        send_counts: &[usize],
+        recv: &'env mut [T],
+        recv_counts: &[usize],
+    ) -> Result<()> {
+        let counts = pairs(send_counts, recv_counts)?;
+        let (send, recv) = (Span::of(send), Span::of_mut(recv));
+        self.add::<T>(Asked::all_to_all_v(self.here(), send, recv, &counts), None)
+    }
+
+    /// [`Communicator::barrier`].
+    pub fn barrier(&mut self) -> Result<()> {
+        self.add::<u8>(Ok(Asked::barrier()), None)
+    }
+
+    /// [`Communicator::send`].
+    pub fn send<T: Element>(&mut self, data: &'env [T], to: u32) -> Result<()> {
+        self.add::<T>(Ok(Asked::send(Span::of(data), to)), None)
+    }
+
+    /// [`Communicator::recv`].
+    pub fn recv<T: Element>(&mut self, data: &'env mut [T], from: u32) -> Result<()> {
+        self.add::<T>(Ok(Asked::recv(Span::of_mut(data), from)), None)
+    }
+
+    /// A call by addresses.
+    ///
+    /// # Safety
+    /// As [`Communicator::start_raw`], until the group is complete.
+    #[allow(unsafe_code, reason = "takes addresses")]
+    pub unsafe fn raw(&mut self, call: RawCall<'_>) -> Result<()> {
+        let asked = self.communicator.asked(&call);
+        self.collect(asked, call.dtype, call.reduction)
+    }
+
+    fn here(&self) -> Here {
+        self.communicator.here()
+    }
+
+    fn add<T: Element>(
+        &mut self,
+        asked: Result<Asked<'_>>,
+        reduction: Option<Reduction>,
+    ) -> Result<()> {
+        self.collect(asked, T::TYPE, reduction)
+    }
+
+    fn collect(
+        &mut self,
+        asked: Result<Asked<'_>>,
+        dtype: DataType,
+        reduction: Option<Reduction>,
+    ) -> Result<()> {
+        let index = self.group.calls.len();
+        let asked = asked.map_err(|error| named(error, index))?;
+        self.group.calls.push(Collected {
+            on: self.communicator,
+            asked: Owned::new(asked),
+            dtype,
+            reduction,
+        });
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Group<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Group({} calls)", self.calls.len())
+    }
+}
+
+impl std::fmt::Debug for OnCommunicator<'_, '_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "OnCommunicator({})", self.communicator.name())
+    }
+}

@@ -1,0 +1,406 @@
+//! What a lane's lock guards: the tracks, the links, and what was called.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use unisono_hal::{Device, Memory, Queue, Stream};
+
+use super::group::{Beside, Messages};
+use super::op::Op;
+use super::peer::{Ended, Own, Peer, Posted, Way};
+use super::track::{BUDGET, Common, Fed, Track};
+use crate::error::{Error, Mismatch, RankStatus, Result};
+use crate::signature::{Call, CallKind};
+
+/// Collectives that a rank remembers, to tell others what it called when.
+const HISTORY: usize = 64;
+
+/// How long the news that explains a suspicious error may take to arrive.
+pub(super) const GRACE: Duration = Duration::from_secs(1);
+
+pub(crate) struct State {
+    pub(super) common: Common,
+    main: Track,
+    beside: Beside,
+    /// Ops and groups of messages that the main track and those beside it have completed.
+    completed: u64,
+    /// Collectives called so far.
+    collectives: u32,
+    /// The last collectives, by number modulo the length.
+    history: [Option<Call>; HISTORY],
+    /// The arena and what peers gave to map: freed after the streams and the links.
+    _memories: Vec<Memory>,
+}
+
+impl State {
+    pub(super) fn new(
+        own: Own,
+        peers: Vec<Peer>,
+        device: Device,
+        stream: Stream,
+        memories: Vec<Memory>,
+    ) -> Self {
+        Self {
+            common: Common::new(own, peers, device),
+            main: Track::main(stream),
+            beside: Beside::default(),
+            completed: 0,
+            collectives: 0,
+            history: [None; HISTORY],
+            _memories: memories,
+        }
+    }
+
+    /// Appends an op.
+    pub(super) fn push(&mut self, op: Op) {
+        self.remember(op.call);
+        let behind = self.beside.behind();
+        behind.unwrap_or(&mut self.main.queue).push_back(op);
+    }
+
+    /// Appends messages that run beside each other.
+    pub(super) fn push_messages(&mut self, ops: Vec<Op>) {
+        let (rank, ranks) = (self.common.own.rank, self.common.peers.len() as u32);
+        let messages = Messages::new(ops, rank, ranks);
+        self.beside.waiting.push_back(messages);
+    }
+
+    /// Bytes of memory that this rank owns for the lane.
+    pub(super) fn held_bytes(&self) -> u64 {
+        if self.common.peers.len() < 2 {
+            return 0;
+        }
+        let arena = self.common.own.arena;
+        arena.signal_bytes() + arena.slots_bytes() + self.common.scratch_bytes()
+    }
+
+    /// The number of this rank's next collective.
+    pub(crate) fn next_collective(&mut self) -> u32 {
+        let number = self.collectives;
+        self.collectives = number.wrapping_add(1);
+        number
+    }
+
+    /// The number of the next message to or from a peer.
+    pub(crate) fn next_message(&mut self, peer: u32, sent: bool) -> u32 {
+        let peer = &mut self.common.peers[peer as usize];
+        let count = if sent {
+            &mut peer.messages_sent
+        } else {
+            &mut peer.messages_received
+        };
+        let number = *count;
+        *count = number.wrapping_add(1);
+        number
+    }
+
+    /// Nothing queued, nothing in flight, links quiet: nobody need drive it.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.main.is_idle()
+            && self.beside.is_idle()
+            && self.common.peers.iter().all(|peer| match &peer.way {
+                Way::Posted(p) => p.ended.is_some() || (p.batch.is_empty() && is_quiet(&p.link)),
+                Way::Own | Way::Mapped { .. } => true,
+            })
+    }
+
+    /// The tracks, the one that has the oldest work first.
+    fn tracks(&self) -> impl Iterator<Item = &Track> {
+        let beside = self.beside.tracks.iter();
+        let (before, after) = match self.beside.running {
+            true => (Some(beside), None),
+            false => (None, Some(beside)),
+        };
+        let before = before.into_iter().flatten();
+        before
+            .chain(std::iter::once(&self.main))
+            .chain(after.into_iter().flatten())
+    }
+
+    /// The oldest op that is not complete.
+    pub(crate) fn current(&mut self) -> Option<&mut Op> {
+        let beside = self.beside.tracks.iter_mut();
+        beside
+            .chain(std::iter::once(&mut self.main))
+            .find_map(Track::current_mut)
+    }
+
+    pub(crate) fn current_call(&self) -> Option<Call> {
+        self.tracks().find_map(Track::call)
+    }
+
+    fn remember(&mut self, call: Call) {
+        if call.kind != CallKind::SendRecv {
+            self.history[call.sequence as usize % HISTORY] = Some(call);
+        }
+    }
+
+    /// The collective of this number, if this rank has called it and remembers.
+    pub(crate) fn called(&self, sequence: u32) -> Option<Call> {
+        self.history[sequence as usize % HISTORY].filter(|call| call.sequence == sequence)
+    }
+
+    /// What this rank is doing, for an error.
+    pub(crate) fn status(&self, finished: u64) -> RankStatus {
+        let busy = self.tracks().find(|track| !track.is_idle());
+        let call = busy.and_then(Track::call);
+        let waits = busy.and_then(|track| {
+            let mut waiting = track.waiting.iter();
+            waiting.find(|w| w.command >= track.finished)
+        });
+        RankStatus {
+            rank: self.common.own.rank,
+            call,
+            finished,
+            waits_for: call.and(waits).map(|w| (w.peer, w.step)),
+        }
+    }
+
+    pub(crate) fn queues(&mut self) -> impl Iterator<Item = &mut dyn Queue> {
+        let links = self
+            .common
+            .peers
+            .iter_mut()
+            .filter_map(|peer| match &mut peer.way {
+                Way::Posted(posted) => Some(&mut posted.link as &mut dyn Queue),
+                Way::Own | Way::Mapped { .. } => None,
+            });
+        let beside = self.beside.tracks.iter_mut();
+        std::iter::once(&mut self.main)
+            .chain(beside)
+            .map(|track| &mut track.stream as &mut dyn Queue)
+            .chain(links)
+    }
+
+    /// Makes what progress is possible now; true if there was any.
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        let mut moved = if self.beside.is_idle() {
+            false
+        } else {
+            self.advance_beside()?
+        };
+        if !self.beside.running {
+            moved |= advance(&mut self.main, &mut self.common)?;
+        }
+        if self.common.posted {
+            moved |= self.drive_links(|posted| Ok(posted.link.poll(BUDGET)?.moved))?;
+            self.check_ended()?;
+        }
+        Ok(moved)
+    }
+
+    /// Groups of messages run when all before them is complete, and before all after them.
+    #[cold]
+    fn advance_beside(&mut self) -> Result<bool> {
+        if !self.beside.running {
+            if !self.main.is_idle() {
+                return Ok(false);
+            }
+            self.beside.begin(&self.common.device)?;
+        }
+        let mut moved = false;
+        for track in &mut self.beside.tracks {
+            moved |= advance(track, &mut self.common)?;
+            track.post(&mut self.common);
+            track.retire(self.common.own.rank)?;
+        }
+        if self.common.posted {
+            moved |= submit_links(&mut self.common)?;
+        }
+        if self.beside.turn(&self.common.device)? {
+            self.completed += 1;
+            self.main.queue.append(&mut self.beside.then);
+        }
+        Ok(moved)
+    }
+
+    /// Takes out what is complete; the number of all ops and groups that were so far.
+    pub(super) fn retire(&mut self) -> Result<u64> {
+        if !self.main.flight.is_empty() {
+            let count = self.main.retire(self.common.own.rank)?;
+            self.completed += count;
+            if count > 0 && self.main.flight.is_empty() {
+                self.common.outgrown.clear();
+            }
+        }
+        Ok(self.completed)
+    }
+
+    /// Does something with every posted link. One that its peer has ended after it got all is left
+    /// alone from then on: what is still to be sent are slots given back.
+    fn drive_links(
+        &mut self,
+        drive: impl Fn(&mut Posted) -> unisono_hal::Result<bool>,
+    ) -> Result<bool> {
+        drive_links(&mut self.common, self.main.call(), drive)
+    }
+
+    /// A call that still waits for a peer that has ended its link will not complete.
+    fn check_ended(&self) -> Result<()> {
+        for track in self.tracks() {
+            let Some(waits) = track.waiting.front() else {
+                continue;
+            };
+            if let Way::Posted(posted) = &self.common.peers[waits.peer as usize].way
+                && let Some(ended) = &posted.ended
+                && ended.at.elapsed() > GRACE
+            {
+                return Err(link_error(ended.error.clone(), waits.peer, track.call()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Releases every wait on this rank's flags and drops what has not started.
+    pub(super) fn abort(&mut self) {
+        self.poison();
+        self.main.abort();
+        self.beside.abort();
+        for peer in &mut self.common.peers {
+            if let Way::Posted(posted) = &mut peer.way {
+                posted.link.aborter().abort();
+                posted.batch.clear();
+                posted.outstanding.clear();
+            }
+        }
+    }
+
+    /// A peer may be writing the same flags, so this is repeated until the streams are drained.
+    fn poison(&self) {
+        let own = &self.common.own;
+        if own.signal_host == 0 {
+            // One rank alone has no flags.
+            return;
+        }
+        for offset in own.arena.flags() {
+            crate::arena::poison(own.signal_host + offset);
+        }
+    }
+
+    pub(super) fn drain(&mut self) {
+        let busy = |track: &Track| !track.flight.is_empty();
+        if !busy(&self.main) && !self.beside.tracks.iter().any(busy) {
+            return;
+        }
+        self.poison();
+        let _ = self.main.stream.poll(BUDGET);
+        for track in &mut self.beside.tracks {
+            let _ = track.stream.poll(BUDGET);
+        }
+        if self.is_drained() {
+            self.main.flight.clear();
+            for track in &mut self.beside.tracks {
+                track.flight.clear();
+            }
+            self.common.outgrown.clear();
+        }
+    }
+
+    /// Whether no device or link can still touch a caller's buffer.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.tracks().all(|track| is_quiet(&track.stream))
+            && self.common.peers.iter().all(|peer| match &peer.way {
+                Way::Posted(posted) => is_quiet(&posted.link),
+                Way::Own | Way::Mapped { .. } => true,
+            })
+    }
+}
+
+/// Feeds a track's stream and makes it go on.
+#[inline]
+fn advance(track: &mut Track, common: &mut Common) -> Result<bool> {
+    let fed = match common.posted {
+        true => track.feed(common, submit_links)?,
+        false => track.feed(common, |_| Ok(false))?,
+    };
+    let polled = match fed {
+        Fed::All(moved) => track.poll().map(|more| moved | more),
+        Fed::Failed(error) => Err(error),
+    };
+    polled.map_err(|error| stream_error(track, common.own.rank, error))
+}
+
+fn submit_links(common: &mut Common) -> Result<bool> {
+    drive_links(common, None, |posted| {
+        if posted.batch.is_empty() {
+            return Ok(false);
+        }
+        let accepted = posted.link.submit(&mut posted.batch)?;
+        if posted.batch.is_empty() {
+            posted.batch.clear();
+        }
+        Ok(accepted > 0)
+    })
+}
+
+fn drive_links(
+    common: &mut Common,
+    call: Option<Call>,
+    drive: impl Fn(&mut Posted) -> unisono_hal::Result<bool>,
+) -> Result<bool> {
+    let mut moved = false;
+    for peer in &mut common.peers {
+        let Way::Posted(posted) = &mut peer.way else {
+            continue;
+        };
+        if posted.ended.is_some() {
+            posted.batch.clear();
+            continue;
+        }
+        match drive(posted) {
+            Ok(more) => moved |= more,
+            Err(error) => {
+                let in_order = error.status == unisono_hal::Status::Peer;
+                if !in_order || !peer.has_all(&common.own) {
+                    return Err(link_error(error, peer.rank, call));
+                }
+                let ended = Ended {
+                    error,
+                    at: Instant::now(),
+                };
+                if let Way::Posted(posted) = &mut peer.way {
+                    posted.ended = Some(ended);
+                }
+            }
+        }
+    }
+    Ok(moved)
+}
+
+#[cold]
+fn stream_error(track: &mut Track, rank: u32, error: unisono_hal::Error) -> Error {
+    track.look();
+    let waits = track.waiting.front().map(|w| w.peer);
+    if error.status == unisono_hal::Status::Mismatch
+        && let (Some(op), Some(theirs), Some(peer)) =
+            (track.current(), Call::from_words(error.words), waits)
+    {
+        return Error::Mismatch(Mismatch {
+            rank,
+            ours: op.call_from(peer),
+            peer,
+            theirs,
+        });
+    }
+    Error::Plugin {
+        source: Arc::new(error),
+        peer: waits,
+        call: track.call(),
+    }
+}
+
+/// Whether a queue has nothing left to do; one that cannot say is not trusted to have.
+fn is_quiet(queue: &dyn Queue) -> bool {
+    use unisono_hal::State::{Failed, Idle};
+    queue
+        .state()
+        .is_ok_and(|state| matches!(state.state, Idle | Failed))
+}
+
+fn link_error(error: unisono_hal::Error, peer: u32, call: Option<Call>) -> Error {
+    Error::Plugin {
+        source: Arc::new(error),
+        peer: Some(peer),
+        call,
+    }
+}

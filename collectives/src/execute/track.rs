@@ -1,0 +1,291 @@
+//! A track: an ordered run of calls on a stream of its own.
+//!
+//! A communicator's calls run on its main track. The messages of a group run on tracks beside it,
+//! one for each direction between two ranks, so that none waits for another.
+
+use std::collections::VecDeque;
+
+use unisono_hal::{Batch, Device, Memory, MemoryKind, MemoryRequest, Put, Queue, Stream};
+
+use super::lower::{Cursor, Lowering, Waiting};
+use super::op::Op;
+use super::peer::{Own, Peer, Way};
+use super::place::Run;
+use crate::error::Result;
+use crate::signature::Call;
+
+/// Bytes that one poll moves before others have their turn.
+pub(super) const BUDGET: u64 = 1 << 20;
+
+/// What the tracks of one rank share.
+pub(super) struct Common {
+    pub own: Own,
+    pub peers: Vec<Peer>,
+    pub device: Device,
+    /// Whether any peer is reached by a posted link.
+    pub posted: bool,
+    /// Ops begun so far.
+    pub number: u64,
+    scratch: Option<Memory>,
+    /// Scratch that was too small for a later op; ops in flight may still use it.
+    pub outgrown: Vec<Memory>,
+}
+
+/// What a posted link is given once the stream has come so far.
+pub(super) struct Deferred {
+    /// The stream's command count.
+    after: u64,
+    peer: u32,
+    put: Put,
+}
+
+pub(super) struct Track {
+    pub stream: Stream,
+    /// Commands that the stream has finished, as of the last poll.
+    pub finished: u64,
+    batch: Batch,
+    cursor: Cursor,
+    pub waiting: VecDeque<Waiting>,
+    runs: Vec<Run>,
+    /// Not yet fully handed to the stream; the first may be on its way.
+    pub queue: VecDeque<Op>,
+    lowered: bool,
+    /// Handed over: the stream's command count at which each is complete.
+    pub flight: VecDeque<(u64, Op)>,
+    /// Commands given to the stream's batches so far.
+    emitted: u64,
+    /// The number of the op that is being lowered.
+    number: u64,
+    /// Of a track beside the main one: what its stream has not come to yet. The main track's links
+    /// wait for the stream by themselves, in its order; these must not hold up each other.
+    deferred: Option<VecDeque<Deferred>>,
+}
+
+impl Common {
+    pub(super) fn new(own: Own, peers: Vec<Peer>, device: Device) -> Self {
+        let posted = peers.iter().any(|p| matches!(p.way, Way::Posted(_)));
+        Self {
+            own,
+            peers,
+            device,
+            posted,
+            number: 0,
+            scratch: None,
+            outgrown: Vec::new(),
+        }
+    }
+
+    pub(super) fn scratch_bytes(&self) -> u64 {
+        self.scratch.as_ref().map_or(0, Memory::len)
+    }
+
+    /// Room for what an op needs beside its buffers.
+    fn prepare(&mut self, op: &Op) -> Result<()> {
+        let scratch = op.planned.scratch_bytes();
+        if scratch > self.scratch_bytes() {
+            let request = MemoryRequest::new(MemoryKind::Data, scratch);
+            let larger = self.device.alloc(&request)?;
+            self.outgrown.extend(self.scratch.replace(larger));
+        }
+        Ok(())
+    }
+}
+
+impl Track {
+    /// The track of a communicator's calls.
+    pub(super) fn main(stream: Stream) -> Self {
+        Self {
+            stream,
+            finished: 0,
+            batch: super::new_batch(),
+            cursor: Cursor::default(),
+            waiting: VecDeque::new(),
+            runs: Vec::new(),
+            queue: VecDeque::new(),
+            lowered: false,
+            flight: VecDeque::new(),
+            emitted: 0,
+            number: 0,
+            deferred: None,
+        }
+    }
+
+    /// A track beside it.
+    pub(super) fn beside(stream: Stream) -> Self {
+        Self {
+            deferred: Some(VecDeque::new()),
+            ..Self::main(stream)
+        }
+    }
+
+    /// Nothing queued and nothing in flight.
+    pub(super) fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.flight.is_empty()
+    }
+
+    /// The oldest op that is not complete.
+    pub(super) fn current(&self) -> Option<&Op> {
+        let flight = self.flight.iter().find(|(end, _)| *end > self.finished);
+        flight.map(|(_, op)| op).or(self.queue.front())
+    }
+
+    pub(super) fn current_mut(&mut self) -> Option<&mut Op> {
+        match self.flight.front_mut() {
+            Some((_, op)) => Some(op),
+            None => self.queue.front_mut(),
+        }
+    }
+
+    pub(super) fn call(&self) -> Option<Call> {
+        self.current().map(|op| op.call)
+    }
+
+    /// Lowers and submits as much as the stream takes; `links` is called where links may have
+    /// something to take too.
+    pub(super) fn feed(
+        &mut self,
+        common: &mut Common,
+        links: impl Fn(&mut Common) -> Result<bool>,
+    ) -> Result<Fed> {
+        let mut moved = false;
+        loop {
+            if self.batch.is_empty() && !self.lowered && !self.lower(common)? {
+                moved |= links(common)?;
+                return Ok(Fed::All(moved));
+            }
+            if !self.batch.is_empty() {
+                match self.stream.submit(&mut self.batch) {
+                    Ok(accepted) => moved |= accepted > 0,
+                    Err(error) => return Ok(Fed::Failed(error)),
+                }
+            }
+            links(common)?;
+            if !self.batch.is_empty() {
+                return Ok(Fed::All(moved));
+            }
+            if self.lowered {
+                self.lowered = false;
+                if let Some(op) = self.queue.pop_front() {
+                    self.flight.push_back((self.emitted, op));
+                }
+            }
+        }
+    }
+
+    /// Writes the next batch; false if there is nothing to lower.
+    fn lower(&mut self, common: &mut Common) -> Result<bool> {
+        let Some(op) = self.queue.front() else {
+            return Ok(false);
+        };
+        // Commands that were taken still lie in the batch; forget them.
+        self.batch.clear();
+        if self.cursor.is_start() {
+            common.number += 1;
+            self.number = common.number;
+            common.prepare(op)?;
+        }
+        let mut lowering = Lowering {
+            own: common.own,
+            peers: &mut common.peers,
+            posted: common.posted,
+            stream: &mut self.batch,
+            emitted: self.emitted,
+            waiting: &mut self.waiting,
+            number: self.number,
+            scratch: common.scratch.as_ref().map_or(0, Memory::base),
+            runs: &mut self.runs,
+            step: 0,
+            deferred: self.deferred.as_mut(),
+        };
+        self.lowered = lowering.run(op, &mut self.cursor);
+        self.emitted += self.batch.len() as u64;
+        if self.lowered {
+            self.cursor = Cursor::default();
+        }
+        Ok(true)
+    }
+
+    /// Makes the stream go on.
+    pub(super) fn poll(&mut self) -> unisono_hal::Result<bool> {
+        let polled = self.stream.poll(BUDGET)?;
+        self.finished = polled.completed;
+        self.forget_waits();
+        Ok(polled.moved)
+    }
+
+    /// After a failure: how far the stream came says which wait failed.
+    pub(super) fn look(&mut self) {
+        if let Ok(state) = self.stream.state() {
+            self.finished = state.completed;
+            self.forget_waits();
+        }
+    }
+
+    fn forget_waits(&mut self) {
+        let done = self.finished;
+        while self.waiting.front().is_some_and(|w| w.command < done) {
+            self.waiting.pop_front();
+        }
+    }
+
+    /// Gives the links what the stream has come to.
+    pub(super) fn post(&mut self, common: &mut Common) {
+        let Some(deferred) = &mut self.deferred else {
+            return;
+        };
+        while let Some(first) = deferred.front()
+            && first.after <= self.finished
+        {
+            if let Some(Deferred { peer, put, .. }) = deferred.pop_front()
+                && let Way::Posted(posted) = &mut common.peers[peer as usize].way
+            {
+                posted.batch.put(&put);
+            }
+        }
+    }
+
+    /// Takes out the ops that are complete; the number of them.
+    pub(super) fn retire(&mut self, rank: u32) -> Result<u64> {
+        let mut count = 0;
+        while let Some((end, op)) = self.flight.front()
+            && *end <= self.finished
+        {
+            op.check(rank)?;
+            self.flight.pop_front();
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Drops what has not started.
+    pub(super) fn abort(&mut self) {
+        self.stream.aborter().abort();
+        // An op that has begun keeps its buffers until the stream is drained.
+        if (self.lowered || !self.cursor.is_start())
+            && let Some(op) = self.queue.pop_front()
+        {
+            self.flight.push_back((u64::MAX, op));
+        }
+        self.queue.clear();
+        self.batch.clear();
+        self.waiting.clear();
+        if let Some(deferred) = &mut self.deferred {
+            deferred.clear();
+        }
+    }
+}
+
+/// What feeding a stream came to.
+pub(super) enum Fed {
+    /// It has all that it takes; whether it took something.
+    All(bool),
+    /// It failed.
+    Failed(unisono_hal::Error),
+}
+
+impl Deferred {
+    /// A put for the link to `peer`, after the stream's first `after` commands.
+    pub(super) fn new(after: u64, peer: u32, put: Put) -> Self {
+        Self { after, peer, put }
+    }
+}
