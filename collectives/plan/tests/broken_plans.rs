@@ -521,3 +521,274 @@ fn sets_that_are_not_one_operation() {
     let few = Settings { slots: 1, ..PLAIN };
     assert!(matches!(reject(&whole, few).fault, Fault::Settings { .. }));
 }
+
+/// The rank of a plan whose program has a step that matches.
+fn rank_with(plan: &[Program], matches: impl Fn(Action) -> bool) -> usize {
+    let has = |program: &Program| program.steps.iter().any(|step| matches(step.action));
+    plan.iter().position(has).expect("no such step")
+}
+
+#[test]
+fn a_reduce_that_nobody_lets_go() {
+    // Without the root's signals a sender has heard of nobody.
+    let mut plan = plan(Algorithm::MeshOneShot, Op::Reduce { root: 1 }, 3);
+    plan[1]
+        .steps
+        .retain(|step| !matches!(step.action, Action::Put { .. }));
+    for rank in [0, 2] {
+        plan[rank].steps.retain(|step| is_put(step.action));
+        plan[rank].max_skew = 0;
+    }
+    let error = reject(&plan, PLAIN);
+    let op = Op::Reduce { root: 1 };
+    assert_eq!((error.rank, error.fault), (0, Fault::NeverWaits { op }));
+}
+
+#[test]
+fn a_reduce_that_forgets_a_subtree() {
+    let mut plan = plan(Algorithm::Binomial, Op::Reduce { root: 0 }, 4);
+    // Rank 2 hands on its own input alone.
+    let step = find(&plan[2], 0, |action| {
+        matches!(
+            action,
+            Action::Put {
+                value: Value::Reduce { .. },
+                ..
+            }
+        )
+    });
+    if let Action::Put { value, .. } = &mut plan[2].steps[step].action {
+        *value = Value::Copy(local(Buffer::In));
+    }
+    let error = reject(&plan, PLAIN);
+    // The root's last addition no longer completes the sum.
+    assert_eq!(error.rank, 0);
+    assert!(
+        matches!(error.fault, Fault::Last { marked: true, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_gather_in_another_order() {
+    let mut plan = plan(Algorithm::Binomial, Op::Gather { root: 0 }, 4);
+    // Rank 2 puts what came from rank 3 at its own place, and the other way round.
+    let mut copies = 0;
+    for step in &mut plan[2].steps {
+        if let Action::Copy { dst, src } = &mut step.action {
+            let swap = |place: Place| {
+                let Place::Local { buffer, blocks } = place else {
+                    return place;
+                };
+                let blocks = Blocks::one(5 - blocks.first);
+                match buffer {
+                    Buffer::Scratch => Place::Local { buffer, blocks },
+                    _ => place,
+                }
+            };
+            (*dst, *src) = (swap(*dst), swap(*src));
+            copies += 1;
+        }
+    }
+    assert_eq!(copies, 2);
+    // A block never goes to the place of another where blocks may differ in size.
+    let error = reject(&plan, PLAIN);
+    assert!(matches!(error.fault, Fault::Step { .. }), "{error}");
+}
+
+#[test]
+fn a_gather_without_the_roots_own_block() {
+    let mut plan = plan(Algorithm::MeshOneShot, Op::Gather { root: 2 }, 3);
+    let own = find(&plan[2], 0, |action| {
+        matches!(
+            action,
+            Action::Copy {
+                src: Place::Local { .. },
+                ..
+            }
+        )
+    });
+    plan[2].steps.remove(own);
+    let error = reject(&plan, PLAIN);
+    assert!(
+        matches!(error.fault, Fault::Undefined { block: 2, .. }),
+        "{error}"
+    );
+    // In place it is there already.
+    verify(&plan, IN_PLACE).unwrap();
+}
+
+#[test]
+fn a_scatter_without_acknowledgement() {
+    let mut plan = plan(Algorithm::MeshOneShot, Op::Scatter { root: 0 }, 3);
+    let hears = find(&plan[0], 1, is_wait);
+    plan[0].steps.drain(hears..hears + 2);
+    let signals = find(&plan[2], 0, is_put);
+    plan[2].steps.remove(signals);
+    let error = reject(&plan, PLAIN);
+    let (op, unheard) = (Op::Scatter { root: 0 }, vec![2]);
+    assert_eq!(
+        (error.rank, error.fault),
+        (0, Fault::Unheard { op, unheard })
+    );
+}
+
+#[test]
+fn an_all_to_all_that_mixes_up_senders() {
+    let mut plan = plan(Algorithm::MeshOneShot, Op::AllToAll, 3);
+    // Rank 0 stores what came from rank 1 as if it were from rank 2, and the other way round.
+    let swap = |blocks: &mut Blocks| {
+        if blocks.first >= 4 {
+            *blocks = Blocks::one(9 - blocks.first);
+        }
+    };
+    for step in &mut plan[0].steps {
+        match &mut step.action {
+            Action::Wait { blocks, .. } => swap(blocks),
+            Action::Copy {
+                dst: Place::Local { blocks, .. },
+                src: Place::Slot { blocks: from, .. },
+            } => {
+                swap(blocks);
+                swap(from);
+            }
+            _ => {}
+        }
+    }
+    let error = reject(&plan, PLAIN);
+    let Fault::Wrong { got, wanted, .. } = error.fault else {
+        panic!("{error}")
+    };
+    assert_eq!((got.as_str(), wanted.as_str()), ("x2[0].0", "x1[0].0"));
+}
+
+#[test]
+fn an_all_to_all_right_only_out_of_place() {
+    let mut plan = plan(Algorithm::Pairwise, Op::AllToAll, 3);
+    // Rank 0 stores what came in the first round before the second round's put.
+    let store = find(&plan[0], 2, |action| matches!(action, Action::Copy { .. }));
+    let moved: Vec<Step> = plan[0].steps.drain(store..store + 2).collect();
+    let put = find(&plan[0], 1, is_put);
+    plan[0].steps.splice(put..put, moved);
+    verify(&plan, PLAIN).unwrap();
+    let error = reject(&plan, IN_PLACE);
+    assert!(matches!(error.fault, Fault::Wrong { .. }), "{error}");
+}
+
+#[test]
+fn an_all_to_all_by_way_of_others_does_not_know_sizes() {
+    let plan = plan(Algorithm::Bruck, Op::AllToAll, 4);
+    let unequal = Settings {
+        unequal: true,
+        ..PLAIN
+    };
+    assert!(matches!(reject(&plan, unequal).fault, Fault::Size { .. }));
+    // Nor has any other operation sizes that only two ranks know.
+    let gather = sound(programs(Algorithm::Ring, Op::AllGather, 3, false).unwrap());
+    assert!(matches!(reject(&gather, unequal).fault, Fault::Set { .. }));
+}
+
+#[test]
+fn a_written_input() {
+    let mut plan = plan(Algorithm::MeshOneShot, Op::AllGather, 3);
+    let receive = find(&plan[1], 0, |action| {
+        matches!(
+            action,
+            Action::Copy {
+                src: Place::Slot { .. },
+                ..
+            }
+        )
+    });
+    if let Action::Copy {
+        dst: Place::Local { buffer, .. },
+        ..
+    } = &mut plan[1].steps[receive].action
+    {
+        *buffer = Buffer::In;
+    }
+    let error = reject(&plan, PLAIN);
+    assert_eq!((error.rank, error.step), (1, Some(receive)));
+    assert!(matches!(error.fault, Fault::Step { .. }), "{error}");
+}
+
+#[test]
+fn loops_that_are_none() {
+    let broken = |change: fn(&mut Program)| {
+        let mut plan = programs(Algorithm::Ring, Op::AllGather, 5, false).unwrap();
+        verify(&plan, PLAIN).unwrap();
+        assert_eq!(plan[2].loops.len(), 1);
+        change(&mut plan[2]);
+        reject(&plan, PLAIN).fault
+    };
+    let is_step = |fault: Fault| matches!(fault, Fault::Step { .. });
+    assert!(is_step(broken(|program| program.loops[0].times = 0)));
+    assert!(is_step(broken(|program| program.loops[0].len = 0)));
+    assert!(is_step(broken(|program| program.loops[0].len = 99)));
+    assert!(is_step(broken(|program| {
+        let again = program.loops[0];
+        program.loops.push(again);
+    })));
+    // Once too often, and once too few.
+    let often = broken(|program| program.loops[0].times += 1);
+    assert!(matches!(often, Fault::Contents { .. }), "{often}");
+    let seldom = broken(|program| program.loops[0].times -= 1);
+    assert!(matches!(seldom, Fault::Contents { .. }), "{seldom}");
+    // A drift the other way.
+    let back = broken(|program| {
+        let first = program.loops[0].first as usize;
+        program.steps[first].drift.block = 1;
+    });
+    assert!(matches!(back, Fault::Contents { .. }), "{back}");
+}
+
+#[test]
+fn sets_of_blocks_that_are_not_there() {
+    let mut plan = plan(Algorithm::Nhr, Op::AllGather, 6);
+    let wide = |action| matches!(action, Action::Put { value, .. } if value.blocks().count > 1);
+    let rank = rank_with(&plan, wide);
+    let step = find(&plan[rank], 0, wide);
+    if let Action::Put { value, .. } = &mut plan[rank].steps[step].action {
+        *value = Value::Copy(Place::Local {
+            buffer: Buffer::Out,
+            blocks: Blocks::strided(0, 3, 1, 4),
+        });
+    }
+    let error = reject(&plan, PLAIN);
+    assert_eq!((error.rank as usize, error.step), (rank, Some(step)));
+    assert!(matches!(error.fault, Fault::Step { .. }), "{error}");
+}
+
+#[test]
+fn names_and_orders_that_are_no_permutations() {
+    use unisono_plan::template::{Order, Ring, Rings, Template};
+    let rings = [[0, 1, 2, 3], [0, 3, 1, 2]].map(|order| Ring::new(order, 1).unwrap());
+    let rings = Template::Rings(Rings::new(rings).unwrap().into());
+    let plan = rings.programs(Op::AllGather, 4, false).unwrap();
+    verify(&plan, PLAIN).unwrap();
+    let mut twice = plan.clone();
+    for program in &mut twice {
+        program.names = Some(vec![0; 8].into());
+    }
+    assert!(matches!(reject(&twice, PLAIN).fault, Fault::Set { .. }));
+    // Names that are others on one rank.
+    let mut other = plan.clone();
+    other[3].names = None;
+    assert!(matches!(reject(&other, PLAIN).fault, Fault::Set { .. }));
+    // Two names exchanged on all ranks: everything arrives, somewhere else.
+    let mut swapped = plan;
+    for program in &mut swapped {
+        let mut names = program.names.as_ref().unwrap().to_vec();
+        names.swap(0, 1);
+        program.names = Some(names.into());
+    }
+    let fault = reject(&swapped, PLAIN).fault;
+    assert!(matches!(fault, Fault::Outside { .. }), "{fault}");
+    let order = Order::new(vec![2, 0, 1]).unwrap().into();
+    let algorithm = Algorithm::Ring;
+    let ordered = Template::Ordered { algorithm, order };
+    let mut plan = ordered.programs(Op::AllReduce, 3, false).unwrap();
+    verify(&plan, PLAIN).unwrap();
+    plan[0].order = Some(vec![1, 1, 1].into());
+    assert!(matches!(reject(&plan, PLAIN).fault, Fault::Set { .. }));
+}

@@ -5,12 +5,14 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 use unisono_plan::geometry::Sizes;
 use unisono_plan::ir::{Cursor, MIN_SLOTS};
+use unisono_plan::template::{Hierarchical, Level, Order, Ring, Rings, Route, Routes, Tree, Trees};
 use unisono_plan::verify::programs;
 use unisono_plan::{
-    Action, Algorithm, Blocks, Buffer, Geometry, Op, OpKind, Place, Program, Value,
+    Action, Algorithm, Blocks, Buffer, Geometry, Op, OpKind, Place, Program, Template, Value,
 };
 
 /// Fits one element of each block of most puts here, and a little more.
@@ -214,8 +216,13 @@ fn check(programs: Vec<Program>, parts: &Parts<'_>, in_place: bool, what: &str) 
         .map(|rank| {
             let program = &programs[rank as usize];
             let parts = parts(rank);
-            let sizes = Sizes::Parts(&parts);
-            let unequal = program.op == Op::AllToAll && !parts.iter().all(|n| *n == parts[0]);
+            let equal = parts.iter().all(|n| *n == parts[0]);
+            let sizes = match program.op {
+                // What a rank hands on for others is a part as well.
+                Op::AllToAll if equal => Sizes::Equal(parts[0] * u64::from(ranks)),
+                _ => Sizes::Parts(&parts),
+            };
+            let unequal = program.op == Op::AllToAll && !equal;
             let cut = match unequal {
                 true => Geometry::of(program, sizes)
                     .and_then(|whole| whole.in_own_pieces(ELEMENT_BYTES, slot_bytes)),
@@ -362,4 +369,90 @@ fn parts_may_have_sizes_of_their_own() {
     }
     println!("{runs} runs");
     assert!(runs > 9 * 8 * 2, "{runs}");
+}
+
+/// Templates of every kind for five ranks, in groups of two and three where there are groups.
+fn templates() -> Vec<Template> {
+    let order = |ranks: [u32; 5]| Order::new(ranks.to_vec()).unwrap();
+    let rings = [([0, 2, 4, 1, 3], 3), ([3, 1, 4, 2, 0], 2)];
+    let rings = rings.map(|(order, weight)| Ring::new(order, weight).unwrap());
+    let level = |group_of: &[u32], algorithm| Level {
+        group_of: group_of.into(),
+        algorithm,
+    };
+    let levels = |within| {
+        let levels = [
+            level(&[0, 1, 0, 1, 1], within),
+            level(&[0, 0], Algorithm::MeshOneShot),
+        ];
+        Template::Hierarchical(Arc::new(Hierarchical::new(levels).unwrap()))
+    };
+    // From each root a path and a star, with unequal shares.
+    let trees: Vec<Tree> = (0..5)
+        .flat_map(|root| {
+            let path: Vec<u32> = (0..5)
+                .map(|rank| if rank == root { root } else { (rank + 4) % 5 })
+                .collect();
+            [Tree::new(root, 5, path), Tree::new(root, 2, vec![root; 5])]
+        })
+        .collect();
+    let pairs = (0..5).flat_map(|from| (0..5).map(move |to| (from, to)));
+    let routes: Vec<Route> = pairs
+        .filter(|(from, to)| from != to)
+        .flat_map(|(from, to)| {
+            let between = (0..5).find(|rank| *rank != from && *rank != to).unwrap();
+            let route = |weight, path: &[u32]| Route {
+                weight,
+                path: path.into(),
+            };
+            [
+                route(2 + u64::from(from), &[from, to]),
+                route(1, &[from, between, to]),
+            ]
+        })
+        .collect();
+    vec![
+        Template::Ordered {
+            algorithm: Algorithm::Bruck,
+            order: Arc::new(order([4, 2, 0, 1, 3])),
+        },
+        Template::Ordered {
+            algorithm: Algorithm::Binomial,
+            order: Arc::new(order([1, 3, 0, 4, 2])),
+        },
+        Template::Rings(Arc::new(Rings::new(rings).unwrap())),
+        levels(Algorithm::MeshOneShot),
+        levels(Algorithm::Ring),
+        levels(Algorithm::HalvingDoubling),
+        Template::Trees(Arc::new(Trees::new(5, trees.clone(), trees).unwrap())),
+        Template::Routes(Arc::new(Routes::new(5, routes).unwrap())),
+    ]
+}
+
+#[test]
+fn templates_compute_what_they_promise() {
+    let mut runs = 0;
+    for template in templates() {
+        for op in ops(5).filter(|op| template.supports(*op, 5, false).is_ok()) {
+            for count in [0, 1, 2, 5, 30, 97] {
+                for in_place in [false, true] {
+                    let programs = template.programs(op, 5, false).unwrap();
+                    let parts = |_| vec![count; op.parts(5) as usize];
+                    let what = format!("{template} {op}, {count} each");
+                    check(programs, &parts, in_place, &what);
+                    runs += 1;
+                }
+            }
+            if template.allows_unequal(op) {
+                for in_place in [false, true] {
+                    let programs = template.programs(op, 5, false).unwrap();
+                    let what = format!("{template} {op}, unequal");
+                    check(programs, &|_| vec![3, 0, 97, 1, 20], in_place, &what);
+                    runs += 1;
+                }
+            }
+        }
+    }
+    println!("{runs} runs");
+    assert!(runs > 8 * 4 * 12, "{runs}");
 }
