@@ -3,7 +3,7 @@
 //! The first one of a lane comes up like all that replace it: the dialer offers, the acceptor answers,
 //! the dialer sees a packet acknowledged, and only then does anything depend on it.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use unisono_plugin::{Error, Result, Status};
 
@@ -12,10 +12,6 @@ use super::session::{Session, random};
 use super::wire::{Arrival, Broken, Route, Wire};
 use crate::verbs::Capacity;
 use crate::wire::{Answer, Control, Count, End, Offer, SIGNATURE};
-
-/// A stopped queue pair that has brought nothing for this long brings nothing more, even where its
-/// device does not hand back the receives that were posted.
-const QUIET: Duration = Duration::from_millis(10);
 
 /// A queue pair on its way.
 #[derive(Debug)]
@@ -157,7 +153,7 @@ pub(crate) fn settled(lane: &mut Lane, count: &Count) -> Progress {
 }
 
 /// Goes on as far as it can without the peer.
-pub(crate) fn go_on(session: &Session, lane: &mut Lane, now: Instant) -> Result<Progress> {
+pub(crate) fn go_on(session: &Session, lane: &mut Lane) -> Result<Progress> {
     let Some(attempt) = &mut lane.attempt else {
         return Ok(Progress::Nothing);
     };
@@ -176,7 +172,7 @@ pub(crate) fn go_on(session: &Session, lane: &mut Lane, now: Instant) -> Result<
             retire(lane);
         }
     }
-    if !is_empty(lane, now) {
+    if !is_empty(lane) {
         return Ok(Progress::Nothing);
     }
     let Some(attempt) = &mut lane.attempt else {
@@ -207,20 +203,13 @@ pub(crate) fn retire(lane: &mut Lane) {
     if let Some(mut wire) = lane.wire.take() {
         // Where even this fails the device is gone, and nothing of it can land.
         let _ = wire.stop();
-        lane.old = Some(Old {
-            wire,
-            quiet_since: Instant::now(),
-        });
+        lane.old = Some(Old::new(wire));
     }
 }
 
 /// Whether all that had come over a stopped wire is taken; then it is gone.
-fn is_empty(lane: &mut Lane, now: Instant) -> bool {
-    let Some(old) = &lane.old else {
-        return true;
-    };
-    let quiet = now.saturating_duration_since(old.quiet_since) >= QUIET;
-    if old.wire.receives() > 0 && !quiet {
+fn is_empty(lane: &mut Lane) -> bool {
+    if lane.old.as_ref().is_some_and(|old| !old.is_empty()) {
         return false;
     }
     lane.old = None;

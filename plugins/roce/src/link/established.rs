@@ -150,11 +150,7 @@ impl Established {
         let mut arrivals = std::mem::take(&mut self.arrivals);
         let lane = &mut self.lanes[index];
         if let Some(old) = &mut lane.old {
-            // It is dead: that its work fails is no news.
-            let any = old.wire.collect(|arrival| arrivals.push(arrival));
-            if !arrivals.is_empty() || any.unwrap_or(true) {
-                old.quiet_since = Instant::now();
-            }
+            old.collect(|arrival| arrivals.push(arrival));
             turn.moved |= !arrivals.is_empty();
             self.take(index, &mut arrivals, true, desk)?;
         }
@@ -163,10 +159,10 @@ impl Established {
             let collected = wire.collect(|arrival| arrivals.push(arrival));
             wire.fresh |= !arrivals.is_empty();
             turn.moved |= !arrivals.is_empty();
+            let stopped = collected.is_err();
             if let Err(broken) = collected {
                 turn.lost.push((index, broken));
             }
-            let stopped = !turn.lost.is_empty();
             self.take(index, &mut arrivals, stopped, desk)?;
         }
         self.arrivals = arrivals;

@@ -201,7 +201,7 @@ impl Upkeep {
         now: Instant,
     ) -> Result<bool> {
         let lane = &mut established.lanes[index];
-        let progress = bring_up::go_on(session, lane, now)?;
+        let progress = bring_up::go_on(session, lane)?;
         let moved = !matches!(progress, Progress::Nothing);
         self.note(session, established, index, progress, now)?;
         self.probe(session, established, index, now)?;
