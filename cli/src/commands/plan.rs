@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use serde_json::json;
+use unisono::Op;
 use unisono::graph::LinkGraph;
 use unisono::plan::OpKind;
-use unisono::Op;
 use unisono_network::Network;
 use unisono_planner::names::Names;
 use unisono_planner::{Plan, Request, plan, steps, table};
@@ -93,7 +93,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let last = network.ranks() - 1;
     if args.root > last {
-        bail!("--root {}: the ranks that take part are 0 to {last}", args.root);
+        bail!(
+            "--root {}: the ranks that take part are 0 to {last}",
+            args.root
+        );
     }
     let request = Request {
         algorithm: args.algorithm.clone(),

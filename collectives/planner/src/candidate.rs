@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use unisono_network::Network;
-use unisono_pack::{Packing, PairPacking, Route};
+use unisono_pack::{Packing, PairPacking, Route, Tree};
 use unisono_plan::{Algorithm, Layout, Op, Program, Shape, generate};
 
 use crate::programs::{self, Setting};
@@ -14,7 +14,7 @@ use crate::{PlanError, routes};
 /// Slots of a channel, and chunks of a lane that may wait for a rank that reduces them.
 const SLOTS: u32 = 8;
 /// Units of weight that trees may have in all.
-const UNITS: [u32; 2] = [64, 512];
+const UNITS: u32 = 512;
 
 /// From what a schedule is made.
 #[derive(Debug, Clone)]
@@ -54,26 +54,40 @@ impl Source {
     #[must_use]
     pub fn lanes(&self) -> Vec<Lanes> {
         let share = |most| Lanes::Share { most };
+        let plain = |tree: &Tree| tree.paths.iter().all(|path| path.len() <= 1);
+        let trees = |mut all: Box<dyn Iterator<Item = &Tree> + '_>| match all.all(plain) {
+            true => vec![Lanes::Path],
+            false => vec![Lanes::Path, share(UNITS)],
+        };
         match self {
             Source::Flat(_) => vec![Lanes::Path],
-            Source::Routes(routes) => {
-                let each = routes.len() as u32;
-                vec![Lanes::Path, share(each), share(8 * each)]
+            Source::Routes(routes) => vec![Lanes::Path, share(UNITS.max(routes.len() as u32))],
+            Source::Trees(packing) => trees(Box::new(packing.trees.iter())),
+            Source::Pairs(packing) => {
+                let both = packing
+                    .pairs
+                    .iter()
+                    .flat_map(|p| [&p.reduce, &p.distribute]);
+                trees(Box::new(both))
             }
-            Source::Trees(_) | Source::Pairs(_) => std::iter::once(Lanes::Path)
-                .chain(UNITS.map(share))
-                .collect(),
         }
     }
 
     /// The most chunks into which it can cut a message.
     #[must_use]
     pub fn most_chunks(&self, op: Op, ranks: u32, bytes: u64) -> u64 {
+        if op == Op::Barrier {
+            return 1;
+        }
         let parts = match self {
             // In all_to_all the blocks are those of two buffers.
             Source::Flat(algorithm) => {
                 let blocks = Layout::of(*algorithm, op, ranks).blocks;
-                u64::from(if op == Op::AllToAll { blocks / 2 } else { blocks })
+                u64::from(if op == Op::AllToAll {
+                    blocks / 2
+                } else {
+                    blocks
+                })
             }
             _ if op.has_block_per_rank() => u64::from(ranks),
             _ => 1,

@@ -18,6 +18,8 @@ use crate::{PlanError, routes};
 const AS_GOOD: f64 = 1.001;
 /// Cutting finer is given up when the time is this much over the least.
 const MUCH_WORSE: f64 = 1.1;
+/// What is no more than this over the least may still become better when it is cut finer.
+const FAR: f64 = 1.5;
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +34,8 @@ pub struct Request {
     pub speeds: Speeds,
     /// The most steps of a schedule that is simulated only to compare.
     pub most_steps: u64,
+    /// The most steps of the plan, if cutting finer helps.
+    pub most_final_steps: u64,
 }
 
 impl Request {
@@ -43,7 +47,8 @@ impl Request {
             bytes,
             algorithm: None,
             speeds: Speeds::default(),
-            most_steps: 200_000,
+            most_steps: 60_000,
+            most_final_steps: 800_000,
         }
     }
 }
@@ -139,7 +144,6 @@ pub fn plan(network: &Network, request: &Request) -> Result<Plan, PlanError> {
     let begin = Instant::now();
     let bound = bound_of(network, request.op)?;
     let (sources, mut why) = sources(network, request.op, bound.as_ref());
-    let mut candidates = Vec::new();
     let wanted = |source: &Source| match &request.algorithm {
         Some(name) => source.name() == name.replace('-', "_"),
         None => true,
@@ -148,12 +152,23 @@ pub fn plan(network: &Network, request: &Request) -> Result<Plan, PlanError> {
         .iter()
         .map(|source| source.name().to_owned())
         .collect();
+    let mut candidates = Vec::new();
     for source in sources.into_iter().filter(|source| wanted(source)) {
-        match best_cut(network, request, &source) {
+        match uncut(network, request, &source) {
             Ok(scored) => candidates.push(scored),
             Err(error) => why.push(format!("{}: {error}", source.name())),
         }
     }
+    // Who may be the fastest at best is cut first; who can't be any more isn't.
+    candidates.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let mut least = f64::INFINITY;
+    for (at_best, scored) in &mut candidates {
+        if *at_best < least {
+            *scored = best_cut(network, request, scored.clone())?;
+            least = least.min(scored.ps);
+        }
+    }
+    let mut candidates: Vec<Scored> = candidates.into_iter().map(|(_, scored)| scored).collect();
     candidates.sort_by(|a, b| a.ps.total_cmp(&b.ps));
     let Some(best) = simplest(&candidates) else {
         return Err(match &request.algorithm {
@@ -167,6 +182,7 @@ pub fn plan(network: &Network, request: &Request) -> Result<Plan, PlanError> {
             },
         });
     };
+    let best = finer(network, request, best.clone())?;
     let (op, bytes) = (request.op, request.bytes);
     let schedule = best.source.schedule(network, op, bytes, best.knob)?;
     let timeline = simulate_schedule(&schedule, network, request.speeds)?;
@@ -259,60 +275,107 @@ fn simplest(candidates: &[Scored]) -> Option<&Scored> {
     good.min_by_key(|scored| scored.steps)
 }
 
-/// The best way to cut a message for a candidate: more and more chunks, as long as that helps,
-/// then what lies between.
-fn best_cut(network: &Network, request: &Request, source: &Source) -> Result<Scored, PlanError> {
-    let mut tried: Vec<Scored> = Vec::new();
-    for lanes in source.lanes() {
-        try_lanes(network, request, source, lanes, &mut tried)?;
-    }
-    tried.sort_by(|a, b| a.ps.total_cmp(&b.ps));
-    simplest(&tried).cloned().ok_or_else(|| PlanError::Unfit {
-        algorithm: source.name().into(),
-        op: request.op.name(),
-    })
-}
-
-fn try_lanes(
+/// A candidate that cuts as little as can be, and before it the time that it needs at best however
+/// it is cut: that of its fullest link.
+fn uncut(
     network: &Network,
     request: &Request,
     source: &Source,
-    lanes: Lanes,
-    tried: &mut Vec<Scored>,
-) -> Result<(), PlanError> {
-    let (op, bytes) = (request.op, request.bytes);
-    let most = source.most_chunks(op, network.ranks(), bytes);
-    let fits = |chunks: u64| {
-        let steps = source.steps(op, network.ranks(), Knob { chunks, lanes });
-        (1..=most).contains(&chunks) && (chunks == 1 || steps <= request.most_steps)
+) -> Result<(f64, Scored), PlanError> {
+    let lanes = source.lanes().first().copied().unwrap_or(Lanes::Path);
+    let (scored, timeline) = score(network, request, source, Knob { chunks: 1, lanes })?;
+    let edges = network.edges().iter().zip(&timeline.edge_bytes);
+    let fullest = edges
+        .map(|(edge, &bytes)| bytes as f64 / edge.bytes_per_second as f64 * 1e12)
+        .fold(0.0, f64::max);
+    Ok((fullest, scored))
+}
+
+fn score(
+    network: &Network,
+    request: &Request,
+    source: &Source,
+    knob: Knob,
+) -> Result<(Scored, Timeline), PlanError> {
+    let schedule = source.schedule(network, request.op, request.bytes, knob)?;
+    let timeline = simulate_schedule(&schedule, network, request.speeds)?;
+    let scored = Scored {
+        source: source.clone(),
+        knob,
+        ps: timeline.end_ps,
+        steps: schedule.steps.len(),
     };
-    let mut score = |chunks: u64| {
-        let knob = Knob { chunks, lanes };
-        let schedule = source.schedule(network, op, bytes, knob)?;
-        let ps = simulate_schedule(&schedule, network, request.speeds)?.end_ps;
-        tried.push(Scored {
-            source: source.clone(),
-            knob,
-            ps,
-            steps: schedule.steps.len(),
-        });
-        Ok::<f64, PlanError>(ps)
-    };
-    let (mut least, mut at) = (f64::INFINITY, 1);
-    let mut chunks = 1;
-    while fits(chunks) {
-        let ps = score(chunks)?;
-        if ps < least {
-            (least, at) = (ps, chunks);
-        } else if ps > MUCH_WORSE * least {
-            break;
+    Ok((scored, timeline))
+}
+
+/// The best way to cut a message for a candidate: more and more chunks, as long as that helps,
+/// then what lies between.
+fn best_cut(network: &Network, request: &Request, uncut: Scored) -> Result<Scored, PlanError> {
+    let source = &uncut.source;
+    let most = source.most_chunks(request.op, network.ranks(), request.bytes);
+    let mut tried: Vec<Scored> = Vec::new();
+    for lanes in source.lanes() {
+        let fits = |chunks: u64| {
+            let steps = source.steps(request.op, network.ranks(), Knob { chunks, lanes });
+            (2..=most).contains(&chunks) && steps <= request.most_steps
+        };
+        let mut try_chunks = |chunks: u64| {
+            let (scored, _) = score(network, request, source, Knob { chunks, lanes })?;
+            let ps = scored.ps;
+            tried.push(scored);
+            Ok::<f64, PlanError>(ps)
+        };
+        let (mut least, mut at) = (uncut.ps, 1);
+        if lanes != uncut.knob.lanes {
+            least = try_chunks(1)?;
         }
-        chunks *= 4;
-    }
-    for between in [at / 2, at * 2] {
-        if fits(between) {
-            score(between)?;
+        let mut chunks = 4;
+        while fits(chunks) {
+            let ps = try_chunks(chunks)?;
+            if ps < least {
+                (least, at) = (ps, chunks);
+            } else if ps > MUCH_WORSE * least {
+                break;
+            }
+            chunks *= 4;
+        }
+        for between in [at / 2, at * 2] {
+            if fits(between) {
+                try_chunks(between)?;
+            }
         }
     }
-    Ok(())
+    tried.push(uncut.clone());
+    tried.sort_by(|a, b| a.ps.total_cmp(&b.ps));
+    Ok(simplest(&tried).cloned().unwrap_or(uncut))
+}
+
+/// The winner cut finer still, as long as that helps.
+fn finer(network: &Network, request: &Request, best: Scored) -> Result<Scored, PlanError> {
+    let source = &best.source;
+    let most = source.most_chunks(request.op, network.ranks(), request.bytes);
+    let mut all = vec![best.clone()];
+    for lanes in source.lanes() {
+        let mut chunks = best.knob.chunks;
+        let mut before = best.ps;
+        loop {
+            chunks *= 2;
+            let knob = Knob { chunks, lanes };
+            let steps = source.steps(request.op, network.ranks(), knob);
+            if chunks > most || steps > request.most_final_steps {
+                break;
+            }
+            let (scored, _) = score(network, request, source, knob)?;
+            let ps = scored.ps;
+            all.push(scored);
+            // Other lanes than the best so far may need some more chunks to come near.
+            let hopeful = ps < before * FAR && chunks == 2 * best.knob.chunks;
+            if ps * AS_GOOD > before && !hopeful {
+                break;
+            }
+            before = ps;
+        }
+    }
+    all.sort_by(|a, b| a.ps.total_cmp(&b.ps));
+    Ok(simplest(&all).cloned().unwrap_or(best))
 }

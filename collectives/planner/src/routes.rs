@@ -47,7 +47,11 @@ pub fn schedule(
         let (range, source, target) = exchanged(&weave, from, to);
         let weights: Vec<u64> = routes.iter().map(|route| route.weight).collect();
         let shares = shares(&weave, range.clone(), &weights);
-        for (route, share) in routes.iter().zip(shares).filter(|(_, share)| !share.is_empty()) {
+        for (route, share) in routes
+            .iter()
+            .zip(shares)
+            .filter(|(_, share)| !share.is_empty())
+        {
             let channel = channels.next(route.weight);
             let length = share.end - share.start;
             let pieces = (length / cutting.chunk.max(LEAST_CHUNK)).max(1);

@@ -44,8 +44,14 @@ fn replayed(text: &str, op: Op, plan: &Plan, file: &str) {
     assert!(near, "{op} by {}: {us} us, not {predicted}", plan.algorithm);
     let least = bytes / 4096 / ranks;
     for step in steps.iter().filter(|step| step.kind == "put") {
-        let (bytes, text) = (step.bytes(), format!("{op} by {}: {:?}", plan.algorithm, plan.knob));
-        assert!(least == 0 || bytes >= 4096, "{text}: a chunk of {bytes} bytes");
+        let (bytes, text) = (
+            step.bytes(),
+            format!("{op} by {}: {:?}", plan.algorithm, plan.knob),
+        );
+        assert!(
+            least == 0 || bytes >= 4096,
+            "{text}: a chunk of {bytes} bytes"
+        );
     }
 }
 
