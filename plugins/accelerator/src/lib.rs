@@ -5,12 +5,12 @@
 //! plugin says what its runtime does ([`Runtime`], one value a device) and gets the contract's devices,
 //! memory, streams and events for it:
 //!
-//! - commands become calls of the runtime, with counters that are shadowed on the host ([`stream`]);
+//! - commands become calls of the runtime, with counters that are shadowed on the host (`stream`);
 //! - a stream tells how far it came by writing a number to pinned memory ([`Line`]), so `poll` is a
 //!   load, and a sleeper is woken by one thread for the whole process that looks at such numbers
-//!   ([`watcher`]);
+//!   (`watcher`);
 //! - flags and counters are host memory that every process can map, so that an abort can always release
-//!   a wait ([`memory`]);
+//!   a wait (`memory`);
 //! - native streams are kept and dealt out again: hardware has few independent queues, and a stream
 //!   that waits holds up the others of its queue.
 //!

@@ -3,7 +3,7 @@
 //! Counters of flags are relative in the contract and absolute in the runtimes. The plugin advances a
 //! counter's value when it hands a command over, as one counter belongs to one queue, and gives the
 //! runtime the number. A counter that a recorded batch uses belongs to the recording from then on:
-//! kernels advance it ([`record`](submit)).
+//! kernels advance it (`submit`).
 //!
 //! Behind each wait, and at the end of each batch, the stream writes the number of commands done to its
 //! line.
