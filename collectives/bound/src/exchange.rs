@@ -5,7 +5,8 @@
 //! as good. So the program has one length for each class of arcs, and one search from each class of
 //! ranks says which paths it has overlooked.
 //!
-//! With few classes the program is solved exactly ([`exact`]), with some by floating-point numbers
+//! With few classes the program is solved exactly ([`exact`]), as it is where one class is in everybody's
+//! way ([`single`]); with some it is solved by floating-point numbers
 //! ([`program`]), with many by evening out flows ([`balance`]); beyond that cuts must do ([`rough`]).
 //! What is not exact is an interval, and both of its ends are proved ([`interval`]).
 
@@ -15,6 +16,7 @@ mod exact;
 mod interval;
 mod program;
 mod rough;
+mod single;
 
 use crate::collapse::Collapse;
 use crate::problem::Problem;
@@ -24,6 +26,7 @@ use crate::{Certificate, Limit};
 pub(crate) fn all_to_all(problem: &Problem) -> (Limit, Certificate) {
     let collapse = Collapse::of(problem);
     let found = exact::solve(problem, &collapse)
+        .or_else(|| single::solve(problem, &collapse))
         .or_else(|| program::solve(problem, &collapse))
         .or_else(|| balance::solve(problem, &collapse));
     match found {

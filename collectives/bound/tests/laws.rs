@@ -306,6 +306,18 @@ fn a_bus_that_both_ways_share_gives_an_interval() {
 }
 
 #[test]
+fn a_long_line_is_exact_by_its_middle() {
+    let mut builder = Builder::new(300);
+    for rank in 1..300 {
+        builder.duplex(rank - 1, rank, GB + u64::from(rank), 0);
+    }
+    let network = builder.build().unwrap();
+    // Half of the ranks send to the other half over the edge in the middle, the 150th.
+    let middle = Rational::from_integer(i128::from(GB) + 150) * Rational::new(300, 150 * 150);
+    assert_eq!(exact(&network, Op::AllToAll), middle);
+}
+
+#[test]
 fn certificates_read_well() {
     let mut builder = Builder::new(4);
     let switch = builder.switch(false);

@@ -30,7 +30,7 @@ const WORK: u64 = 500_000_000;
 /// The powers that prices go through. The first ones prove the rate from above, the last ones reach it.
 const POWERS: std::ops::RangeInclusive<u32> = 3..=20;
 /// The gap that is good enough to stop.
-const GAP: f64 = 0.008;
+const GAP: f64 = 0.012;
 
 /// The rate, between two proved ones, and the lengths that prove the upper one. `None` if there are
 /// too many flows to keep.
@@ -52,7 +52,7 @@ pub(super) fn solve(problem: &Problem, collapse: &Collapse) -> Option<(Limit, Ve
         let power = 1 << (POWERS.start() + (pass * steps / passes) as u32);
         prices.set_power(power.min(1 << POWERS.end()));
         flows.even_out(&mut prices);
-        if pass % 4 == 3 || pass + 1 == passes {
+        if pass % 3 == 2 || pass + 1 == passes {
             flows.recount(&mut prices);
             best.see_congestion(prices.fullest());
             best.see_lengths(problem, collapse, &mut paths, prices.lengths());
