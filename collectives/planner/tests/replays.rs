@@ -96,3 +96,44 @@ fn so_does_every_candidate() {
         }
     }
 }
+
+#[test]
+fn a_script_that_knows_the_format_finds_the_same() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/replay.py");
+    let there = std::process::Command::new("python3")
+        .arg("--version")
+        .output();
+    if !there.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: there is no python3");
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("unisono-replay-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for (ranks, text) in graphs::all().into_iter().take(3) {
+        for op in ops(ranks) {
+            let (plan, file) = written(&text, op, 100_000, None).unwrap();
+            let (graph, steps) = (folder.join("graph.json"), folder.join("steps.json"));
+            std::fs::write(&graph, &text).unwrap();
+            std::fs::write(&steps, &file).unwrap();
+            let output = std::process::Command::new("python3")
+                .arg(script)
+                .args([&graph, &steps])
+                .args([op.name(), "100000"])
+                .args([ranks.to_string(), op.root().unwrap_or(0).to_string()])
+                .output()
+                .unwrap();
+            let out = String::from_utf8_lossy(&output.stdout);
+            let err = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                output.status.success(),
+                "{op} by {}: {out}{err}",
+                plan.algorithm
+            );
+            let us: f64 = out.trim().parse().unwrap();
+            let predicted = plan.predicted_us();
+            let near = (us - predicted).abs() <= 1e-6 * predicted.max(1e-3);
+            assert!(near, "{op} by {}: {us} us, not {predicted}", plan.algorithm);
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
