@@ -1,10 +1,13 @@
 //! The operations that programs carry, and the names by which people know them.
 
+mod kind;
+
 use std::fmt;
 use std::ops::Range;
-use std::str::FromStr;
 
 use crate::ir::Buffer;
+
+pub use kind::{OpKind, UnknownOp};
 
 /// An operation of a communicator, as one rank calls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -161,93 +164,5 @@ impl fmt::Display for Op {
             Op::Recv { from } => write!(f, "recv(from {from})"),
             op => f.write_str(op.name()),
         }
-    }
-}
-
-/// An operation without its root or peer: what configuration and tables name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum OpKind {
-    /// See [`Op::AllReduce`].
-    AllReduce,
-    /// See [`Op::ReduceScatter`].
-    ReduceScatter,
-    /// See [`Op::AllGather`].
-    AllGather,
-    /// See [`Op::Broadcast`].
-    Broadcast,
-    /// See [`Op::Reduce`].
-    Reduce,
-    /// See [`Op::Gather`].
-    Gather,
-    /// See [`Op::Scatter`].
-    Scatter,
-    /// See [`Op::AllToAll`].
-    AllToAll,
-    /// See [`Op::Barrier`].
-    Barrier,
-    /// See [`Op::Send`].
-    Send,
-    /// See [`Op::Recv`].
-    Recv,
-}
-
-impl OpKind {
-    /// Every kind of operation.
-    pub const ALL: [OpKind; 11] = [
-        OpKind::AllReduce,
-        OpKind::ReduceScatter,
-        OpKind::AllGather,
-        OpKind::Broadcast,
-        OpKind::Reduce,
-        OpKind::Gather,
-        OpKind::Scatter,
-        OpKind::AllToAll,
-        OpKind::Barrier,
-        OpKind::Send,
-        OpKind::Recv,
-    ];
-
-    /// The name that NCCL and MPI users know.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            OpKind::AllReduce => "all_reduce",
-            OpKind::ReduceScatter => "reduce_scatter",
-            OpKind::AllGather => "all_gather",
-            OpKind::Broadcast => "broadcast",
-            OpKind::Reduce => "reduce",
-            OpKind::Gather => "gather",
-            OpKind::Scatter => "scatter",
-            OpKind::AllToAll => "all_to_all",
-            OpKind::Barrier => "barrier",
-            OpKind::Send => "send",
-            OpKind::Recv => "recv",
-        }
-    }
-}
-
-impl fmt::Display for OpKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// A name that is no operation's.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{name:?} is no operation; there are {}", OpKind::ALL.map(OpKind::name).join(", "))]
-pub struct UnknownOp {
-    /// What was given.
-    pub name: String,
-}
-
-impl FromStr for OpKind {
-    type Err = UnknownOp;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let wanted = name.replace('-', "_");
-        OpKind::ALL
-            .into_iter()
-            .find(|kind| kind.name() == wanted)
-            .ok_or_else(|| UnknownOp { name: name.into() })
     }
 }

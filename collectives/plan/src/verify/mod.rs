@@ -29,6 +29,7 @@ mod hash;
 mod header;
 mod machine;
 mod memory;
+mod set;
 mod sets;
 
 use crate::algorithms::Unsupported;
