@@ -1,6 +1,7 @@
 //! The plugin and its instances.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use unisono_plugin::{
@@ -8,6 +9,7 @@ use unisono_plugin::{
     NoDevice, Param, Plugin, Result, Scope, Status, log,
 };
 
+use crate::dmabuf::{self, DMABUF_INTERFACE};
 use crate::link::{Grave, Inner, RoceLink};
 use crate::memory::{Memory, Registry};
 use crate::nic::{LinkLayer, Rails};
@@ -28,7 +30,19 @@ pub struct RocePlugin;
 pub struct RoceInstance {
     shared: Arc<Shared>,
     address: Vec<u8>,
+    dmabuf: OnceLock<Table>,
 }
+
+/// The table for device memory, once it was asked for.
+#[derive(Debug)]
+struct Table(*const c_void);
+
+#[allow(unsafe_code, reason = "a pointer to what never changes")]
+// SAFETY: the table is never freed nor changed, and its functions may be called from any thread.
+unsafe impl Send for Table {}
+#[allow(unsafe_code, reason = "as above")]
+// SAFETY: as above.
+unsafe impl Sync for Table {}
 
 /// What the links of an instance share.
 #[derive(Debug)]
@@ -80,6 +94,7 @@ impl Plugin for RocePlugin {
         }
         Ok(RoceInstance {
             address: address.encode(),
+            dmabuf: OnceLock::new(),
             shared: Arc::new(Shared {
                 config,
                 host: context.host,
@@ -120,6 +135,16 @@ impl Instance for RoceInstance {
 
     fn address(&self) -> Result<Vec<u8>> {
         Ok(self.address.clone())
+    }
+
+    fn interface(&self, id: &str) -> *const c_void {
+        if id == DMABUF_INTERFACE {
+            let table = self
+                .dmabuf
+                .get_or_init(|| Table(dmabuf::table(&self.shared)));
+            return table.0;
+        }
+        std::ptr::null()
     }
 
     fn create_link(&self, request: LinkRequest<'_>) -> Result<RoceLink> {

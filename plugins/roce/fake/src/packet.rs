@@ -139,10 +139,8 @@ impl Socket {
     pub fn send(&mut self, to: &SocketAddr, head: &Head, payload: &[u8]) -> bool {
         head.encode(&mut self.buffer);
         self.buffer.extend_from_slice(payload);
-        match self.socket.send_to_addr(&self.buffer, to) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
-            _ => true,
-        }
+        let sent = self.socket.send_to_addr(&self.buffer, to);
+        !matches!(sent, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
     /// The next packet, if one is there.

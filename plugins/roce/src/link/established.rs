@@ -127,8 +127,11 @@ impl Established {
         self.polls = self.polls.wrapping_add(1);
         let glance = self.polls.is_multiple_of(GLANCE);
         for lane in 0..self.lanes.len() {
-            let awaited =
-                lane == 0 || glance || self.inbox.is_waiting() || self.lanes[lane].has_posted();
+            let awaited = lane == 0
+                || glance
+                || self.inbox.is_waiting()
+                || self.lanes[lane].has_posted()
+                || self.lanes[lane].old.is_some();
             if awaited {
                 self.collect(lane, desk, &mut turn)?;
             }
@@ -254,7 +257,7 @@ impl Established {
     /// acknowledgement.
     pub(crate) fn end(mut self, outbox: &Outbox) -> Option<Grave> {
         let first = self.lanes.first_mut()?;
-        if first.wire.is_none() || !first.has_slot() || !first.old.is_none() {
+        if first.wire.is_none() || !first.has_slot() || first.old.is_some() {
             return None;
         }
         let record = Record {

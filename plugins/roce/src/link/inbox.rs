@@ -23,6 +23,10 @@ pub(crate) struct Inbox {
 }
 
 /// A message of the first lane.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it lives on the stack; what is held in the heap is few, and mostly records"
+)]
 #[derive(Debug)]
 pub(crate) enum Message {
     /// A write of so many bytes has landed, and raises a flag.

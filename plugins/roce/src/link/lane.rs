@@ -259,11 +259,3 @@ impl Lane {
         self.units.len()
     }
 }
-
-#[cfg(test)]
-impl Lane {
-    /// The actions that wait or are under way.
-    pub(crate) fn actions(&self) -> Vec<&Action> {
-        self.units.iter().map(|unit| &unit.action).collect()
-    }
-}

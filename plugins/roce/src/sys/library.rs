@@ -170,6 +170,10 @@ macro_rules! find {
     }};
 }
 
+#[allow(
+    clippy::missing_transmute_annotations,
+    reason = "each field says its function's type, once"
+)]
 impl Functions {
     fn find(handle: *mut c_void) -> Result<Self, &'static str> {
         Ok(Self {
