@@ -22,7 +22,7 @@ fn traffic(ends: &mut [End; 2], random: &mut Random, puts: usize) -> Duration {
         } as usize;
         let content = random.bytes(size);
         source.write(0, &content);
-        let from = (round % 2) as usize;
+        let from = round % 2;
         let to = 1 - from;
         let before = ends[to].raised(5);
         ends[from].submit(&Commands::default().put(put(source.address(), size, 0, Some(5))));
