@@ -220,17 +220,20 @@ mod tests {
     #[test]
     fn what_is_filled_is_right_and_what_is_moved_is_wrong() {
         for dtype in DataType::ALL {
+            // fp8 has so few exact values that one in five is right by chance.
+            let few = matches!(dtype, DataType::F8E4M3 | DataType::F8E5M2);
+            let most = if few { 7_000 } else { 9_000 };
             let pattern = input(dtype, ReduceOp::Sum, 2, 1);
             let mut data = vec![0; 10_000 * dtype.size()];
             pattern.fill(&mut data, 77);
             assert_eq!(pattern.wrong(&data, 77), 0, "{dtype}");
-            assert!(pattern.wrong(&data, 78) > 9_000, "{dtype}: by one element");
+            assert!(pattern.wrong(&data, 78) > most, "{dtype}: by one element");
             assert!(
-                pattern.wrong(&data, 77 + 4096) > 9_000,
+                pattern.wrong(&data, 77 + 4096) > most,
                 "{dtype}: by a block"
             );
             assert!(
-                input(dtype, ReduceOp::Sum, 2, 0).wrong(&data, 77) > 9_000,
+                input(dtype, ReduceOp::Sum, 2, 0).wrong(&data, 77) > most,
                 "{dtype}"
             );
             data[dtype.size() * 5_000] ^= 1;
