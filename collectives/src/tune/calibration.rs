@@ -42,7 +42,7 @@ pub struct LinkFigures {
 pub struct FabricFigures {
     /// Ranks of the communicator.
     pub ranks: u32,
-    /// What it was, for people: hosts, devices, links, the day.
+    /// What it was, for people: ranks, nodes, device, links.
     pub about: String,
     /// The plans that were measured.
     pub plans: Vec<PlanFigures>,

@@ -123,7 +123,7 @@ impl Communicator {
         format!(
             "{} ranks on {nodes} {} with {}, over {}",
             self.size(),
-            if nodes == 1 { "host" } else { "hosts" },
+            if nodes == 1 { "node" } else { "nodes" },
             self.device().info().name,
             if kinds.is_empty() {
                 "no link".to_owned()
