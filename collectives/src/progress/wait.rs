@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::execute::{Lane, State};
 
 /// The longest single sleep: aborts and deadlines are looked at at least this often.
-const SLICE: Duration = Duration::from_millis(20);
+const SLICE: Duration = Duration::from_millis(50);
 
 /// How many spins pass between looks at the clock.
 const LOOK: u32 = 256;
