@@ -110,9 +110,11 @@ impl Shared {
 
     /// Commands complete: up to the one that found other words.
     pub(super) fn completed(&self) -> u64 {
+        // What was accepted is read before the mark, which is published before it.
+        let accepted = self.accepted.load(Ordering::Acquire);
         let done = self.line.done();
         let done = if done >= self.marked.load(Ordering::Acquire) {
-            self.accepted.load(Ordering::Acquire)
+            accepted.max(done)
         } else {
             done
         };

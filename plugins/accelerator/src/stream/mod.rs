@@ -263,9 +263,11 @@ impl<R: Runtime> AcceleratorStream<R> {
 
     /// Publishes how much was accepted, and up to where numbers will be written.
     fn publish(&mut self, marked: bool) {
-        self.shared.accepted.store(self.accepted, Ordering::Release);
+        // The mark first: who sees a command accepted must not take it for one that no number
+        // follows, which would be complete at once.
         if marked {
             self.shared.marked.store(self.accepted, Ordering::Release);
         }
+        self.shared.accepted.store(self.accepted, Ordering::Release);
     }
 }
