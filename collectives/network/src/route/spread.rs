@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::{Router, Tree};
 use crate::{EdgeId, Network, VertexId};
 
-/// How busy a path's busiest edge would be, then all its edges together; in nanoseconds of work, so
-/// that a wide edge counts less.
+/// How busy a path's busiest edge would be with the pair's bytes, then all its edges together; in
+/// nanoseconds of work, so that a wide edge counts less.
 type Load = (u128, u128);
 
 impl Router<'_> {
@@ -22,7 +22,8 @@ impl Router<'_> {
         for &(from, to, bytes) in pairs {
             let path = self.tree_to(from, to).map(|tree| {
                 known.clear();
-                least_loaded(network, tree, &load, &mut known, to);
+                let with = |edge: EdgeId| load[edge as usize] + work(network, edge, bytes);
+                least_loaded(network, tree, with, &mut known, to);
                 let mut path = Vec::new();
                 let mut at = to;
                 while let Some(&(_, Some(by))) = known.get(&at) {
@@ -52,7 +53,7 @@ fn work(network: &Network, edge: EdgeId, bytes: u64) -> u128 {
 fn least_loaded(
     network: &Network,
     tree: &Tree,
-    load: &[u128],
+    load: impl Fn(EdgeId) -> u128,
     known: &mut HashMap<VertexId, (Load, Option<EdgeId>)>,
     to: VertexId,
 ) {
@@ -73,7 +74,7 @@ fn least_loaded(
         let best = steps(network, tree, vertex)
             .map(|(edge, before)| {
                 let (worst, sum) = known[&before].0;
-                let here = load[edge as usize];
+                let here = load(edge);
                 ((worst.max(here), sum + here), before, edge)
             })
             .min();

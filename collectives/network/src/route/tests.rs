@@ -70,6 +70,24 @@ fn pairs_spread_over_paths_of_one_length() {
 }
 
 /// The most that one edge carries if rank `i` sends one block to each of `i + shifts`.
+#[test]
+fn pairs_stay_on_the_wide_one_of_two_switches_until_it_is_the_fuller_one() {
+    let mut builder = Builder::new(8);
+    let (wide, narrow) = (builder.switch(false), builder.switch(false));
+    for rank in 0..8 {
+        builder.duplex(rank, narrow, 50 * GB, 0);
+        builder.duplex(rank, wide, 450 * GB, 0);
+    }
+    let network = builder.build().unwrap();
+    let pairs: Vec<_> = (0..8)
+        .flat_map(|from| (0..8).map(move |to| (from, to, 1 << 20)))
+        .filter(|(from, to, _)| from != to)
+        .collect();
+    for path in Router::new(&network).spread(&pairs) {
+        assert_eq!(vertices(&network, &path.unwrap())[0], wide);
+    }
+}
+
 fn busiest(network: &Network, shifts: std::ops::Range<u32>) -> u32 {
     let ranks = network.ranks();
     let mut load = vec![0; network.edges().len()];
