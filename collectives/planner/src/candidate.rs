@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use unisono_network::Network;
 use unisono_pack::{Packing, PairPacking, Route, Tree};
-use unisono_plan::{Algorithm, Layout, Op, Program, Shape, generate};
+use unisono_plan::{Op, Shape, Template};
 
 use crate::programs::{self, Setting};
-use crate::schedule::{Message, Schedule};
+use crate::schedule::{Kind, Message, Schedule};
 use crate::trees::{self, Cutting, LEAST_CHUNK, Lanes};
 use crate::{PlanError, routes};
 
@@ -19,8 +19,8 @@ const UNITS: u32 = 512;
 /// From what a schedule is made.
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// An algorithm that knows only how many ranks there are.
-    Flat(Algorithm),
+    /// The programs of a template: an algorithm in some order of the ranks, rings, or levels.
+    Programs(Template),
     /// A packing of trees.
     Trees(Arc<Packing>),
     /// A packing of pairs of trees, for all_reduce.
@@ -44,7 +44,7 @@ impl Source {
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            Source::Flat(algorithm) => algorithm.name(),
+            Source::Programs(template) => template.name(),
             Source::Trees(_) | Source::Pairs(_) => "trees",
             Source::Routes(_) => "routes",
         }
@@ -60,7 +60,7 @@ impl Source {
             false => vec![Lanes::Path, share(UNITS)],
         };
         match self {
-            Source::Flat(_) => vec![Lanes::Path],
+            Source::Programs(_) => vec![Lanes::Path],
             Source::Routes(routes) => vec![Lanes::Path, share(UNITS.max(routes.len() as u32))],
             Source::Trees(packing) => trees(Box::new(packing.trees.iter())),
             Source::Pairs(packing) => {
@@ -81,8 +81,8 @@ impl Source {
         }
         let parts = match self {
             // In all_to_all the blocks are those of two buffers.
-            Source::Flat(algorithm) => {
-                let blocks = Layout::of(*algorithm, op, ranks).blocks;
+            Source::Programs(template) => {
+                let blocks = template.layout(op, ranks).map_or(1, |layout| layout.blocks);
                 u64::from(if op == Op::AllToAll {
                     blocks / 2
                 } else {
@@ -100,10 +100,12 @@ impl Source {
     pub fn steps(&self, op: Op, ranks: u32, knob: Knob) -> u64 {
         let ranks = u64::from(ranks);
         match self {
-            Source::Flat(algorithm) => {
+            Source::Programs(template) => {
                 let of = |rank| {
                     let shape = shape(op, ranks as u32, rank);
-                    generate(*algorithm, &shape).map_or(0, |program| program.len() as u64)
+                    template
+                        .generate(&shape)
+                        .map_or(0, |program| program.len() as u64)
                 };
                 of(0).max(of(ranks as u32 - 1)) * ranks * knob.chunks
             }
@@ -152,7 +154,7 @@ impl Source {
             op: op.name(),
         };
         match self {
-            Source::Flat(algorithm) => flat(*algorithm, network, op, bytes, knob.chunks),
+            Source::Programs(template) => of_programs(template, network, op, bytes, knob.chunks),
             Source::Trees(packing) => {
                 trees::packing(op, network, packing, bytes, cutting).ok_or_else(unfit)
             }
@@ -166,14 +168,8 @@ impl Source {
     }
 }
 
-/// The programs of all ranks that take part.
-fn all_programs(algorithm: Algorithm, op: Op, ranks: u32) -> Result<Vec<Program>, PlanError> {
-    let of = |rank| generate(algorithm, &shape(op, ranks, rank)).map_err(PlanError::from);
-    (0..ranks).map(of).collect()
-}
-
+/// Of a send the first rank sends, and the last one receives.
 fn shape(op: Op, ranks: u32, rank: u32) -> Shape {
-    // Of a send the first rank sends and the last one receives.
     let op = match op {
         Op::Send { .. } | Op::Recv { .. } if rank == 0 => Op::Send { to: ranks - 1 },
         Op::Send { .. } | Op::Recv { .. } => Op::Recv { from: 0 },
@@ -187,20 +183,40 @@ fn shape(op: Op, ranks: u32, rank: u32) -> Shape {
     }
 }
 
-fn flat(
-    algorithm: Algorithm,
+fn of_programs(
+    template: &Template,
     network: &Network,
     op: Op,
     bytes: u64,
     pieces: u64,
 ) -> Result<Schedule, PlanError> {
-    let mut programs = all_programs(algorithm, op, network.ranks())?;
-    if !op.is_collective() {
-        programs.retain(|program| program.rank == 0 || program.rank + 1 == network.ranks());
-    }
+    let ranks = network.ranks();
+    let programs = match op.is_collective() {
+        true => template.programs(op, ranks, false)?,
+        false => [0, ranks - 1]
+            .into_iter()
+            .map(|rank| template.generate(&shape(op, ranks, rank)))
+            .collect::<Result<_, _>>()?,
+    };
     let element = Message::new(op, network.ranks(), bytes).element;
     let geometries = programs::geometries(&programs, bytes, element, pieces)?;
     let setting = Setting { slots: SLOTS };
     let schedule = programs::schedule(&programs, network, bytes, &geometries, element, setting)?;
+    check_puts(&schedule, template, op)?;
     Ok(schedule)
+}
+
+/// Refuses puts that are smaller than a chunk may be, unless the message is as small.
+fn check_puts(schedule: &Schedule, template: &Template, op: Op) -> Result<(), PlanError> {
+    let puts = schedule.steps.iter().filter(|step| step.kind == Kind::Put);
+    let least = puts.map(|step| step.bytes).min();
+    let share = schedule.message.bytes / u64::from(schedule.ranks.max(1));
+    match least {
+        Some(bytes) if bytes < LEAST_CHUNK && share >= LEAST_CHUNK => Err(PlanError::TooFine {
+            algorithm: template.name().into(),
+            op: op.name(),
+            bytes,
+        }),
+        _ => Ok(()),
+    }
 }

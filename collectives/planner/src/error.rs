@@ -35,6 +35,24 @@ pub enum PlanError {
         /// Each candidate's reason.
         why: Vec<String>,
     },
+    /// A candidate with more steps than can be simulated.
+    #[error("{algorithm} has {steps} steps, too many to simulate")]
+    TooLong {
+        /// The algorithm.
+        algorithm: String,
+        /// About how many.
+        steps: u64,
+    },
+    /// A candidate that sends less at once than is worth a message.
+    #[error("{algorithm} would cut {op} into puts of {bytes} bytes, too small for a message")]
+    TooFine {
+        /// The algorithm.
+        algorithm: String,
+        /// The operation.
+        op: &'static str,
+        /// The smallest put.
+        bytes: u64,
+    },
     /// A rank that isn't there.
     #[error("there is no rank {rank}: there are {ranks}, numbered from 0")]
     NoSuchRank {

@@ -6,11 +6,12 @@ use std::time::Instant;
 use unisono_bound::{Bound, bound};
 use unisono_network::Network;
 use unisono_pack::{self as pack, Route};
-use unisono_plan::{Algorithm, Op};
+use unisono_plan::template::{Hierarchical, Level, Order, Ring, Rings};
+use unisono_plan::{Algorithm, Op, Template};
 
 use crate::candidate::{Knob, Source};
 use crate::schedule::Schedule;
-use crate::timing::{Speeds, Timeline, simulate_schedule};
+use crate::timing::{Speeds, Timeline, least_time, simulate_schedule};
 use crate::trees::Lanes;
 use crate::{PlanError, routes};
 
@@ -34,6 +35,8 @@ pub struct Request {
     pub speeds: Speeds,
     /// The most steps of a schedule that is simulated only to compare.
     pub most_steps: u64,
+    /// The most steps of a candidate that cuts as little as can be.
+    pub most_uncut_steps: u64,
     /// The most steps of the plan, if cutting finer helps.
     pub most_final_steps: u64,
 }
@@ -48,6 +51,7 @@ impl Request {
             algorithm: None,
             speeds: Speeds::default(),
             most_steps: 60_000,
+            most_uncut_steps: 6_000_000,
             most_final_steps: 800_000,
         }
     }
@@ -62,6 +66,9 @@ pub struct Scored {
     pub knob: Knob,
     /// The predicted time in picoseconds.
     pub ps: f64,
+    /// Whether that came from a simulation. If not, it is the least that it could be, and more
+    /// than what others take.
+    pub simulated: bool,
     /// How many steps all ranks have.
     pub steps: usize,
 }
@@ -154,21 +161,20 @@ pub fn plan(network: &Network, request: &Request) -> Result<Plan, PlanError> {
         .collect();
     let mut candidates = Vec::new();
     for source in sources.into_iter().filter(|source| wanted(source)) {
-        match uncut(network, request, &source) {
+        match at_best(network, request, &source) {
             Ok(scored) => candidates.push(scored),
             Err(error) => why.push(format!("{}: {error}", source.name())),
         }
     }
-    // Who may be the fastest at best is cut first; who can't be any more isn't.
-    candidates.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    // Who may be the fastest at best is simulated first; who can't be any more isn't.
+    candidates.sort_by(|a, b| a.ps.total_cmp(&b.ps));
     let mut least = f64::INFINITY;
-    for (at_best, scored) in &mut candidates {
-        if *at_best < least {
-            *scored = best_cut(network, request, scored.clone())?;
+    for scored in &mut candidates {
+        if scored.ps < least {
+            *scored = best_cut(network, request, scored.source.clone())?;
             least = least.min(scored.ps);
         }
     }
-    let mut candidates: Vec<Scored> = candidates.into_iter().map(|(_, scored)| scored).collect();
     candidates.sort_by(|a, b| a.ps.total_cmp(&b.ps));
     let Some(best) = simplest(&candidates) else {
         return Err(match &request.algorithm {
@@ -227,9 +233,9 @@ pub fn bound_of(network: &Network, op: Op) -> Result<Option<Bound>, PlanError> {
 fn sources(network: &Network, op: Op, bound: Option<&Bound>) -> (Vec<Source>, Vec<String>) {
     let mut why = Vec::new();
     let mut sources = Vec::new();
-    for algorithm in Algorithm::ALL {
-        match algorithm.supports(op, network.ranks(), false) {
-            Ok(()) => sources.push(Source::Flat(algorithm)),
+    for template in templates(network, op) {
+        match template.supports(op, network.ranks(), false) {
+            Ok(()) => sources.push(Source::Programs(template)),
             Err(error) => why.push(error.to_string()),
         }
     }
@@ -266,6 +272,61 @@ fn sources(network: &Network, op: Op, bound: Option<&Bound>) -> (Vec<Source>, Ve
     (sources, why)
 }
 
+/// Templates that suit the network: the algorithms in natural order, and in the order in which
+/// islands lie beside each other if that is another one; rings; levels of islands.
+fn templates(network: &Network, op: Op) -> Vec<Template> {
+    let mut templates: Vec<Template> = Algorithm::ALL.into_iter().map(Template::from).collect();
+    if network.ranks() == 1 || !op.is_collective() || op == Op::Barrier {
+        return templates;
+    }
+    let levels = pack::levels(network);
+    let natural = levels.order().iter().copied().eq(0..network.ranks());
+    if !natural && let Ok(order) = Order::new(levels.order().to_vec()) {
+        let order = Arc::new(order);
+        templates.extend(
+            Algorithm::ALL
+                .into_iter()
+                .map(|algorithm| Template::Ordered {
+                    algorithm,
+                    order: order.clone(),
+                }),
+        );
+    }
+    templates.extend(rings(network).map(|rings| Template::Rings(Arc::new(rings))));
+    for algorithm in [
+        Algorithm::MeshOneShot,
+        Algorithm::Ring,
+        Algorithm::HalvingDoubling,
+    ] {
+        let levels = hierarchical(&levels, algorithm);
+        templates.extend(levels.map(|levels| Template::Hierarchical(Arc::new(levels))));
+    }
+    templates
+}
+
+/// The rings that fit a network; none if one ring in natural order is all.
+fn rings(network: &Network) -> Option<Rings> {
+    let found = pack::rings(network).ok()?;
+    let rings: Result<Vec<Ring>, _> = (found.rings.into_iter())
+        .map(|ring| Ring::new(ring.order, ring.weight))
+        .collect();
+    Rings::new(rings.ok()?).ok()
+}
+
+/// Levels of islands, all of which run the same algorithm; none if there is but one level.
+fn hierarchical(levels: &pack::Levels, algorithm: Algorithm) -> Option<Hierarchical> {
+    let count = levels.levels().len();
+    if count < 2 {
+        return None;
+    }
+    let level = |level| Level {
+        group_of: levels.group_of(level).into(),
+        algorithm,
+    };
+    let levels: Vec<Level> = (0..count).map(level).collect();
+    Hierarchical::new(levels).ok()
+}
+
 /// The candidate with the fewest steps of those that are as good as the fastest.
 fn simplest(candidates: &[Scored]) -> Option<&Scored> {
     let least = candidates.first()?.ps;
@@ -275,20 +336,26 @@ fn simplest(candidates: &[Scored]) -> Option<&Scored> {
     good.min_by_key(|scored| scored.steps)
 }
 
-/// A candidate that cuts as little as can be, and before it the time that it needs at best however
-/// it is cut: that of its fullest link.
-fn uncut(
-    network: &Network,
-    request: &Request,
-    source: &Source,
-) -> Result<(f64, Scored), PlanError> {
+/// The time that a candidate needs at best, however it is cut: that of its fullest link, and that
+/// of its latencies one after the other.
+fn at_best(network: &Network, request: &Request, source: &Source) -> Result<Scored, PlanError> {
     let lanes = source.lanes().first().copied().unwrap_or(Lanes::Path);
-    let (scored, timeline) = score(network, request, source, Knob { chunks: 1, lanes })?;
-    let edges = network.edges().iter().zip(&timeline.edge_bytes);
-    let fullest = edges
-        .map(|(edge, &bytes)| bytes as f64 / edge.bytes_per_second as f64 * 1e12)
-        .fold(0.0, f64::max);
-    Ok((fullest, scored))
+    let knob = Knob { chunks: 1, lanes };
+    let steps = source.steps(request.op, network.ranks(), knob);
+    if steps > request.most_uncut_steps {
+        return Err(PlanError::TooLong {
+            algorithm: source.name().into(),
+            steps,
+        });
+    }
+    let schedule = source.schedule(network, request.op, request.bytes, knob)?;
+    Ok(Scored {
+        source: source.clone(),
+        knob,
+        ps: least_time(&schedule, network)?,
+        simulated: false,
+        steps: schedule.steps.len(),
+    })
 }
 
 fn score(
@@ -296,22 +363,23 @@ fn score(
     request: &Request,
     source: &Source,
     knob: Knob,
-) -> Result<(Scored, Timeline), PlanError> {
+) -> Result<Scored, PlanError> {
     let schedule = source.schedule(network, request.op, request.bytes, knob)?;
     let timeline = simulate_schedule(&schedule, network, request.speeds)?;
     let scored = Scored {
         source: source.clone(),
         knob,
         ps: timeline.end_ps,
+        simulated: true,
         steps: schedule.steps.len(),
     };
-    Ok((scored, timeline))
+    Ok(scored)
 }
 
 /// The best way to cut a message for a candidate: more and more chunks, as long as that helps,
 /// then what lies between.
-fn best_cut(network: &Network, request: &Request, uncut: Scored) -> Result<Scored, PlanError> {
-    let source = &uncut.source;
+fn best_cut(network: &Network, request: &Request, source: Source) -> Result<Scored, PlanError> {
+    let source = &source;
     let most = source.most_chunks(request.op, network.ranks(), request.bytes);
     let mut tried: Vec<Scored> = Vec::new();
     for lanes in source.lanes() {
@@ -320,15 +388,18 @@ fn best_cut(network: &Network, request: &Request, uncut: Scored) -> Result<Score
             (2..=most).contains(&chunks) && steps <= request.most_steps
         };
         let mut try_chunks = |chunks: u64| {
-            let (scored, _) = score(network, request, source, Knob { chunks, lanes })?;
-            let ps = scored.ps;
-            tried.push(scored);
-            Ok::<f64, PlanError>(ps)
+            match score(network, request, source, Knob { chunks, lanes }) {
+                Ok(scored) => {
+                    let ps = scored.ps;
+                    tried.push(scored);
+                    Ok(ps)
+                }
+                // Unequal parts get too small before the others do.
+                Err(PlanError::TooFine { .. }) => Ok(f64::INFINITY),
+                Err(error) => Err(error),
+            }
         };
-        let (mut least, mut at) = (uncut.ps, 1);
-        if lanes != uncut.knob.lanes {
-            least = try_chunks(1)?;
-        }
+        let (mut least, mut at) = (try_chunks(1)?, 1);
         let mut chunks = 4;
         while fits(chunks) {
             let ps = try_chunks(chunks)?;
@@ -345,9 +416,11 @@ fn best_cut(network: &Network, request: &Request, uncut: Scored) -> Result<Score
             }
         }
     }
-    tried.push(uncut.clone());
     tried.sort_by(|a, b| a.ps.total_cmp(&b.ps));
-    Ok(simplest(&tried).cloned().unwrap_or(uncut))
+    simplest(&tried).cloned().ok_or_else(|| PlanError::Unfit {
+        algorithm: source.name().into(),
+        op: request.op.name(),
+    })
 }
 
 /// The winner cut finer still, as long as that helps.
@@ -365,7 +438,10 @@ fn finer(network: &Network, request: &Request, best: Scored) -> Result<Scored, P
             if chunks > most || steps > request.most_final_steps {
                 break;
             }
-            let (scored, _) = score(network, request, source, knob)?;
+            let scored = match score(network, request, source, knob) {
+                Err(PlanError::TooFine { .. }) => break,
+                scored => scored?,
+            };
             let ps = scored.ps;
             all.push(scored);
             // Other lanes than the best so far may need some more chunks to come near.

@@ -58,11 +58,12 @@ fn candidates(out: &mut String, plan: &Plan) {
         "candidate", "predicted", "chunks"
     );
     for candidate in &plan.candidates {
+        let least = if candidate.simulated { "" } else { "> " };
         let _ = writeln!(
             out,
             "{:24} {:>12} {:>8}",
             candidate.source.name(),
-            time(candidate.ps / 1e6),
+            least.to_owned() + &time(candidate.ps / 1e6),
             candidate.knob.chunks
         );
     }

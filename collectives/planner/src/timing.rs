@@ -1,6 +1,6 @@
 //! When each step of a schedule runs on a network.
 
-use unisono_network::Network;
+use unisono_network::{EdgeId, Network};
 use unisono_simulate::{
     LaneId, Model, Outcome, ResourceId, RouteId, SimulateError, Task, TaskId, Turns, simulate,
 };
@@ -105,4 +105,63 @@ pub fn simulate_schedule(
         edge_busy_ps: busy_ps,
         end_ps: makespan_ps,
     })
+}
+
+/// The least time that a schedule can take however it is cut, in picoseconds: that of the link that
+/// carries most, and that of the longest chain of latencies.
+///
+/// # Errors
+/// If steps wait for each other in a circle.
+pub fn least_time(schedule: &Schedule, network: &Network) -> Result<f64, SimulateError> {
+    let mut bytes = vec![0u64; schedule.paths.len()];
+    for step in &schedule.steps {
+        bytes[step.path as usize] += step.bytes;
+    }
+    let mut loads = vec![0u64; network.edges().len()];
+    for (path, bytes) in schedule.paths.iter().zip(bytes) {
+        path.iter().for_each(|&edge| loads[edge as usize] += bytes);
+    }
+    let load = |edges: &mut dyn Iterator<Item = EdgeId>| -> f64 {
+        edges.map(|edge| loads[edge as usize] as f64).sum()
+    };
+    let edges = (0..).zip(network.edges());
+    let edges = edges.map(|(id, edge)| (load(&mut [id].into_iter()), edge.bytes_per_second));
+    let groups = network.groups().iter();
+    let groups = groups.map(|group| {
+        (
+            load(&mut group.edges.iter().copied()),
+            group.bytes_per_second,
+        )
+    });
+    let fullest = edges
+        .chain(groups)
+        .map(|(bytes, capacity)| bytes / capacity as f64 * 1e12)
+        .fold(0.0, f64::max);
+    Ok(fullest.max(latencies(schedule, network)?))
+}
+
+/// The longest chain of steps, each taking its latencies alone.
+fn latencies(schedule: &Schedule, network: &Network) -> Result<f64, SimulateError> {
+    let delays: Vec<u64> = (schedule.paths.iter())
+        .map(|path| network.path_facts(path).latency_ns.saturating_mul(1000))
+        .collect();
+    if delays.iter().all(|&delay| delay == 0) {
+        return Ok(0.0);
+    }
+    // Bytes take no time here, so resources don't matter.
+    let mut model = Model::new();
+    let mut after = Vec::new();
+    for step in &schedule.steps {
+        after.clear();
+        after.extend(schedule.after(step).iter().map(|&id| TaskId(id)));
+        model.task(Task {
+            after: &after,
+            lane: None,
+            priority: 0,
+            delay_ps: delays[step.path as usize],
+            bytes: 0,
+            route: RouteId::FREE,
+        });
+    }
+    Ok(simulate(&model)?.makespan_ps)
 }
