@@ -592,6 +592,9 @@ typedef struct unisono_link_table { /* [handle], but report, address, query, abo
   /* Both ends call it; it returns at once, poll connects. The lower rank dials. */
   unisono_status (*create)(unisono_instance instance, const unisono_link_request *request,
                            unisono_link *out, unisono_error *error);
+  /* An end that is destroyed while its queue is idle leaves in order: at the other end all that it
+   * put lands, and nothing fails until more is submitted, which fails with ERR_PEER. Any other end
+   * of a peer fails the queue by itself: with ERR_PEER, ERR_LINK or ERR_ABORTED. */
   void (*destroy)(unisono_link link);
   /* Let the peer write [ptr, ptr+bytes) as window `id`; the token goes to the peer's
    * import_window by the control channel. Memory stays the caller's, and alive. */
@@ -605,6 +608,9 @@ typedef struct unisono_link_table { /* [handle], but report, address, query, abo
                            uint32_t *accepted, unisono_error *error);
   unisono_status (*poll)(unisono_link link, uint64_t budget, unisono_queue_state *state,
                          unisono_error *error);
+  /* The peer ends the sleep: by puts, by making room, by its end. Not the flag of a WAIT, which
+   * streams of this process raise, or other links: the host arms those too. But a WAIT that is
+   * satisfied when arm looks is READY. */
   unisono_status (*arm)(unisono_link link, uint32_t allowed, const unisono_waker *waker,
                         unisono_sleep *sleep, unisono_error *error);
   void (*disarm)(unisono_link link);

@@ -162,6 +162,8 @@ impl State {
             .peers
             .iter_mut()
             .filter_map(|peer| match &mut peer.way {
+                // One that its peer has ended has no more to say.
+                Way::Posted(posted) if posted.ended.is_some() => None,
                 Way::Posted(posted) => Some(&mut posted.link as &mut dyn Queue),
                 Way::Own | Way::Mapped { .. } => None,
             });

@@ -12,8 +12,8 @@ use loaded::{Lines, error, instance, load, message, no_error, ok, open, stream, 
 use unisono_abi::{self as abi, dtype, layout, queue_state, reduction, sleep, status};
 use unisono_plugin::Pack;
 
-/// spin, queue_depth, handshake_timeout, socket_buffer
-const PARAMS: [i64; 4] = [20_000, 64, 1_000_000_000, 65536];
+/// spin, queue_depth
+const PARAMS: [i64; 2] = [20_000, 64];
 
 fn example() -> &'static abi::Plugin {
     struct Loaded(&'static abi::Plugin);
@@ -394,23 +394,12 @@ fn reductions_are_the_contracts() {
         "half the least subnormal goes to even"
     );
     assert_eq!(r.one(dtype::F16, SUM, 3, 0, 2), 2);
-    // fp8: every finite value plus zero is itself; e4m3fn saturates, e5m2 does not.
-    for bits in 0..0x7f {
-        assert_eq!(r.one(dtype::F8E4M3FN, SUM, bits, 0, 0), bits, "{bits:#x}");
-    }
-    for bits in 0..0x7d {
-        assert_eq!(r.one(dtype::F8E5M2, SUM, bits, 0, 0), bits, "{bits:#x}");
-    }
-    assert_eq!(r.one(dtype::F8E4M3FN, PROD, 0x7e, 0xfe, 0), 0xfe);
-    assert_eq!(r.one(dtype::F8E5M2, PROD, 0x7b, 0xfb, 0), 0xfc);
-    assert_eq!(r.one(dtype::F8E4M3FN, MIN, 0xff, 0x7e, 0) & 0x7f, 0x7f);
     let mut query = abi::SupportQuery::zeroed();
     query.struct_size = size_of::<abi::SupportQuery>() as u32;
     query.command = abi::command_kind::REDUCE.into();
     for (t, op, expected) in [
         (dtype::F16, SUM, status::OK),
-        (dtype::F8E5M2, MAX, status::OK),
-        (dtype::F8E5M2, XOR, status::UNSUPPORTED),
+        (dtype::F8E5M2, MAX, status::UNSUPPORTED),
         (dtype::F32, XOR, status::UNSUPPORTED),
     ] {
         (query.dtype, query.reduction) = (t.into(), op.into());

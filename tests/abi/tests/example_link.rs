@@ -3,14 +3,14 @@
 
 mod loaded;
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use loaded::{Lines, channel, error, instance, load, message, no_error, ok, until, waker};
+use loaded::{Lines, channel, error, instance, load, message, no_error, ok, until};
 use unisono_abi::{self as abi, queue_state, sleep, status};
 use unisono_plugin::Pack;
 
-const PARAMS: [i64; 4] = [20_000, 64, 300_000_000, 65536];
+const PARAMS: [i64; 2] = [20_000, 64];
 static RIGHT: u8 = 7;
 static WRONG: u8 = 8;
 
@@ -19,6 +19,8 @@ struct End {
     plugin: &'static abi::Plugin,
     instance: abi::Instance,
     link: abi::Link,
+    /// The number of its channel.
+    channel: u64,
 }
 
 impl End {
@@ -149,6 +151,7 @@ fn pair(keys: [&'static u8; 2]) -> [End; 2] {
             plugin,
             instance: instances[rank],
             link,
+            channel: id,
         }
     })
 }
@@ -254,76 +257,84 @@ fn puts_outside_the_windows_are_refused() {
 }
 
 #[test]
-fn sleepers_wake_for_data_for_doorbells_and_for_a_lost_peer() {
-    static WAKES: AtomicU32 = AtomicU32::new(0);
+fn sleepers_wake_for_data_and_for_a_lost_peer() {
     let [a, b] = connected();
     let lines = Lines::new();
     b.window(2, lines.at(0), 512, &a);
+    // Whether the link can be slept on, and then whether its descriptor says that there is more.
     let arm = |end: &End| {
-        let (waker, mut sleep) = (waker(&WAKES), abi::Sleep::zeroed());
-        let before = WAKES.load(Ordering::SeqCst);
+        let mut sleep = abi::Sleep::zeroed();
         // SAFETY: the link is alive.
-        unsafe {
-            end.good_poll();
+        let status = unsafe {
             let arm = end.table().arm.unwrap();
-            let s = arm(
+            arm(
                 end.link,
-                sleep::WAKER,
-                &raw const waker,
+                sleep::FD | sleep::WAKER,
+                std::ptr::null(),
                 &raw mut sleep,
                 no_error(),
-            );
-            assert_eq!((s, sleep.how), (status::OK, sleep::WAKER));
-        }
-        std::thread::sleep(Duration::from_millis(5));
-        assert_eq!(WAKES.load(Ordering::SeqCst), before, "nothing happened yet");
-        before
+            )
+        };
+        assert_eq!(status, status::OK);
+        (sleep.how == sleep::FD).then_some(sleep)
     };
-    let woken = |before: u32| until("the wake", || WAKES.load(Ordering::SeqCst) > before);
+    let is_ready = |sleep: &abi::Sleep, wait: Duration| {
+        // SAFETY: the link is alive, and with it its descriptor.
+        let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(sleep.fd) };
+        let events = rustix::event::PollFlags::from_bits_truncate(sleep.fd_events as u16);
+        let mut polled = [rustix::event::PollFd::from_borrowed_fd(fd, events)];
+        let wait = rustix::event::Timespec::try_from(wait).unwrap();
+        rustix::event::poll(&mut polled, Some(&wait)).unwrap() > 0
+    };
+    let (soon, late) = (Duration::from_millis(5), Duration::from_secs(5));
 
-    let before = arm(&b);
+    b.good_poll();
+    let sleep = arm(&b).expect("nothing to do");
+    assert!(!is_ready(&sleep, soon), "nothing happened yet");
     let mut pack = Pack::new();
     pack.put(0, put(&[], 0, 0, 0));
     assert_eq!(a.submit(&pack), Ok(1));
+    assert!(arm(&a).is_none(), "there is a put to be sent");
     a.good_poll();
-    woken(before);
+    assert!(is_ready(&sleep, late));
     b.good_poll();
     assert_eq!(lines.value(0).load(Ordering::Acquire), 1);
 
+    // A doorbell is the host's to wake for, but one that has rung lets nobody sleep.
     let bell = Lines::new();
     pack.clear();
-    pack.wait(
-        0,
-        abi::CommandWait {
-            flag: bell.at(0),
-            counter: bell.at(1),
-            ..abi::CommandWait::zeroed()
-        },
-    );
-    assert_eq!(a.submit(&pack), Ok(1));
-    let before = arm(&a);
-    bell.value(0).store(1, Ordering::Release);
-    woken(before);
-    assert_eq!(a.good_poll().state, queue_state::IDLE);
-
-    // Disarmed, it is quiet.
-    arm(&b);
-    // SAFETY: the link is alive.
-    unsafe { b.table().disarm.unwrap()(b.link) };
-    let before = WAKES.load(Ordering::SeqCst);
-    pack.clear();
-    pack.put(0, put(&[], 0, 0, 0));
+    let wait = abi::CommandWait {
+        flag: bell.at(0),
+        counter: bell.at(1),
+        ..abi::CommandWait::zeroed()
+    };
+    pack.wait(0, wait);
     assert_eq!(a.submit(&pack), Ok(1));
     a.good_poll();
-    std::thread::sleep(Duration::from_millis(5));
-    assert_eq!(WAKES.load(Ordering::SeqCst), before);
-    b.good_poll();
+    assert!(arm(&a).is_some());
+    bell.value(0).store(1, Ordering::Release);
+    assert!(arm(&a).is_none());
+    assert_eq!(a.good_poll().state, queue_state::IDLE);
 
-    let before = arm(&b);
+    // A peer that leaves in order is no news until there is more to say.
+    let sleep = arm(&b).expect("nothing to do");
     drop(a);
-    woken(before);
+    assert!(is_ready(&sleep, late));
+    assert_eq!(b.good_poll().state, queue_state::IDLE);
+    let sleep = arm(&b).expect("nothing to do");
+    assert!(!is_ready(&sleep, soon));
+    assert_eq!(b.submit(&pack), Ok(1));
     assert_eq!(b.poll(1).0, status::PEER);
     assert_eq!(b.poll(1).1.state, queue_state::FAILED);
+
+    // One that is lost is.
+    let [a, b] = connected();
+    let sleep = arm(&b).expect("nothing to do");
+    // SAFETY: the link is alive.
+    unsafe { a.table().abort.unwrap()(a.link) };
+    assert_eq!(a.poll(1).0, status::ABORTED);
+    assert!(is_ready(&sleep, late));
+    assert_eq!(b.poll(1).0, status::PEER);
 }
 
 #[test]
@@ -340,8 +351,7 @@ fn nobody_can_pose_as_a_rank() {
 
 #[test]
 fn strangers_cost_nothing() {
-    use std::os::linux::net::SocketAddrExt;
-    use std::os::unix::net::{SocketAddr, UnixStream};
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
     let ends = pair([&RIGHT, &RIGHT]);
     let mut address = ([0u8; 256], 0);
     // SAFETY: good pointers.
@@ -353,14 +363,23 @@ fn strangers_cost_nothing() {
             &error(),
         );
     }
-    let hex: String = address.0[8..24]
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect();
-    let name = SocketAddr::from_abstract_name(format!("unisono-example-{hex}")).unwrap();
-    let callers: Vec<_> = (0..100)
-        .map(|_| UnixStream::connect_addr(&name).unwrap())
-        .collect();
+    let words: [u64; 2] =
+        [0, 8].map(|at| u64::from_ne_bytes(address.0[at..at + 8].try_into().unwrap()));
+    let name = format!(
+        "unisono-example-{:016x}{:016x}-{:x}-0-1",
+        words[0], words[1], ends[1].channel
+    );
+    let call = || {
+        let kind = SocketType::SEQPACKET;
+        let socket = rustix::net::socket(AddressFamily::UNIX, kind, None).unwrap();
+        rustix::net::connect(
+            &socket,
+            &SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap(),
+        )
+        .unwrap();
+        socket
+    };
+    let callers: Vec<_> = (0..100).map(|_| call()).collect();
     until("connecting past the strangers", || {
         ends.each_ref().map(|end| end.good_poll().state) == [queue_state::IDLE; 2]
     });

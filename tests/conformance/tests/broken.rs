@@ -30,8 +30,8 @@ const MISTAKES: &[Mistake] = &[
     },
     Mistake {
         name: "division_that_floors",
-        right: "d[i] = divisor != 0 ? (type)((wide)r / (wide)divisor) : r;",
-        wrong: "d[i] = divisor != 0 ? (type)(((wide)r - (r < 0 ? (wide)divisor - 1 : 0)) / (wide)divisor) : r;",
+        right: "d[i] = store_##NAME(divisor != 0 ? r / (wide)divisor : r);",
+        wrong: "d[i] = store_##NAME(divisor != 0 ? (r - (r < 0 ? (wide)divisor - 1 : 0)) / (wide)divisor : r);",
         check: "reduce/i32",
     },
     Mistake {
@@ -42,8 +42,8 @@ const MISTAKES: &[Mistake] = &[
     },
     Mistake {
         name: "stride_forgotten",
-        right: "at(c->copy.src + i * c->copy.src_stride)",
-        wrong: "at(c->copy.src)",
+        right: "at(m->src + i * m->src_stride)",
+        wrong: "at(m->src)",
         check: "copy/strided",
     },
     Mistake {
@@ -54,13 +54,13 @@ const MISTAKES: &[Mistake] = &[
     },
     Mistake {
         name: "any_kind_taken",
-        right: "!(kinds >> c->head.kind & 1) ||",
+        right: "!(known[kind].takers & taker) ||",
         wrong: "",
         check: "batch/refused_whole",
     },
     Mistake {
         name: "wait_does_not_count",
-        right: "  counter->value = target;\n",
+        right: "  ((unisono_counter *)at(c->counter))->value++;\n",
         wrong: "",
         check: "flag/ahead",
     },
@@ -72,7 +72,7 @@ const MISTAKES: &[Mistake] = &[
     },
     Mistake {
         name: "abort_compares_words",
-        right: "if (ahead >= UINT64_C(1) << 61) return UNISONO_OK;",
+        right: "if (ahead >= INT64_C(1) << 61) return UNISONO_OK;",
         wrong: "",
         check: "flag/released",
     },
@@ -84,14 +84,14 @@ const MISTAKES: &[Mistake] = &[
     },
     Mistake {
         name: "nobody_is_woken",
-        right: "q->completed++;\n      sleeper_wake(&q->sleeper);",
-        wrong: "q->completed++;",
+        right: "  queue_wake(q);\n",
+        wrong: "",
         check: "sleep/ends",
     },
     Mistake {
         name: "woken_after_disarm",
-        right: "static void queue_disarm(queue *q) {\n  pthread_mutex_lock(&q->lock);\n  q->sleeper.armed = 0;",
-        wrong: "static void queue_disarm(queue *q) {\n  pthread_mutex_lock(&q->lock);",
+        right: "  s->q.armed = 0;\n",
+        wrong: "",
         check: "sleep/disarmed",
     },
     Mistake {
@@ -120,7 +120,7 @@ const MISTAKES: &[Mistake] = &[
     },
     Mistake {
         name: "put_without_words",
-        right: "if (h->words_valid) memcpy(line->words, h->words, sizeof line->words);",
+        right: "if (h.words_valid) memcpy(line->words, h.words, sizeof line->words);",
         wrong: "",
         check: "link/words",
     },
@@ -132,15 +132,27 @@ const MISTAKES: &[Mistake] = &[
     },
     Mistake {
         name: "anybody_is_the_peer",
-        right: "      if (status == UNISONO_OK) {\n        link_set(l, UP, l->fd);",
-        wrong: "      if (1) {\n        link_set(l, UP, l->fd);",
+        right: "if (channel->verify(channel->context, l->peer, &t, sizeof t, signature) == UNISONO_OK) {",
+        wrong: "if (1) {",
         check: "fault/impostor",
     },
     Mistake {
         name: "descriptor_left_open",
-        right: "  close(l->kick);\n  free(l->ours.list);",
-        wrong: "  free(l->ours.list);",
+        right: "  if (l->fd >= 0) close(l->fd);\n",
+        wrong: "",
         check: "leaks/links",
+    },
+    Mistake {
+        name: "leaves_without_a_word",
+        right: "l->q.error.status == UNISONO_OK && send(l->fd, &bye, sizeof bye, MSG_NOSIGNAL) < 0)",
+        wrong: "0)",
+        check: "fault/peer_leaves",
+    },
+    Mistake {
+        name: "flag_not_looked_at",
+        right: "(c->head.kind != UNISONO_CMD_WAIT || wait_ahead(&c->wait) >= 0);",
+        wrong: "c->head.kind != UNISONO_CMD_WAIT;",
+        check: "link_sleep/flag_up",
     },
 ];
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use unisono_hal::{Queue, SleepWays};
+use unisono_hal::{Queue, SleepWays, State};
 
 use crate::case::Case;
 use crate::check::Check;
@@ -48,6 +48,12 @@ pub(super) const CHECKS: &[Check] = &[
         large,
     ),
     Check::two(G, "peer_dies", "A peer's death ends a sleep.", peer_dies),
+    Check::two(
+        G,
+        "flag_up",
+        "A link whose next WAIT is satisfied does not go to sleep.",
+        flag_up,
+    ),
 ];
 
 fn arms(case: &Case) -> Checked {
@@ -204,4 +210,24 @@ fn peer_dies(case: &Case) -> Checked {
         Err(stop) => Err(stop),
         Ok(()) => Err(Stop::failed("a put of a dead peer arrived")),
     }
+}
+
+/// While a link sleeps, who raises the flag of its WAIT wakes the host; what was raised before is
+/// the link's to see.
+fn flag_up(case: &Case) -> Checked {
+    arms(case)?;
+    let mut ends = Ends::connect(case, 1)?;
+    ends.drain()?;
+    for (round, (way, name)) in (1..).zip(offered(&mut ends.link)?) {
+        let mut batch = queue::batch();
+        batch.wait(ends.local.flag(0), ends.local.counter(0), None);
+        ends.submit(&mut batch)?;
+        let state = ends.link.poll(queue::BUDGET)?.state;
+        ensure!(state == State::Waiting, "a link that waits is {state:?}");
+        ends.local.set(0, round, [0; 3]);
+        let slept = Sleeper::new().sleep(&mut ends.link, way);
+        slept.map_err(|e| e.at(format!("by {name}")))?;
+        ends.drain()?;
+    }
+    ends.part()
 }
