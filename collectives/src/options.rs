@@ -150,6 +150,8 @@ pub struct InitOptions {
     pub rank: u32,
     /// Ranks in the job.
     pub size: u32,
+    /// The name of the communicator of all ranks, by which rules select it; the same on all ranks.
+    pub name: String,
     /// Ranks of the job on this node, if known.
     pub local_size: Option<u32>,
     /// Where the ranks meet.
@@ -200,6 +202,7 @@ impl InitOptions {
         Self {
             rank,
             size,
+            name: "world".to_owned(),
             local_size: None,
             root,
             secret: SecretSource::PeerCredentials,

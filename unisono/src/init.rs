@@ -47,6 +47,7 @@ pub struct Init {
     given: Given,
     unique_id: Option<UniqueId>,
     job: Option<String>,
+    name: Option<String>,
     cluster_file: Option<PathBuf>,
     code: Overrides,
     plugins: Vec<PluginRequest>,
@@ -117,6 +118,14 @@ impl Init {
     #[must_use]
     pub fn job(mut self, name: impl Into<String>) -> Self {
         self.job = Some(name.into());
+        self
+    }
+
+    /// The name of the communicator of all ranks, which is "world" without it. Rules of the cluster
+    /// file select by it. The same on all ranks.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
         self
     }
 

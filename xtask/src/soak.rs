@@ -61,6 +61,8 @@ macro_rules! of_tests {
 }
 
 const SUITES: &[Suite] = &[
+    of_tests!("ops"),
+    of_tests!("c_api"),
     of_tests!("random"),
     of_tests!("death"),
     of_tests!("strays"),

@@ -315,16 +315,7 @@ impl<'a> Asked<'a> {
         let (sent, received) = counts.split_at(ranks);
         here.adds_up(CALL, "send", send, sent)?;
         here.adds_up(CALL, "recv", recv, received)?;
-        let rank = here.rank as usize;
-        if sent[rank] != received[rank] {
-            return Err(Error::invalid(
-                CALL,
-                format!(
-                    "rank {rank} sends itself {} elements and receives {}",
-                    sent[rank], received[rank]
-                ),
-            ));
-        }
+        here.fit(Op::AllToAll, counts)?;
         Ok(Self {
             sizes: Sizes::Parts(counts),
             ..equal(Op::AllToAll, CallKind::AllToAllV, 0, send, recv)
@@ -333,6 +324,30 @@ impl<'a> Asked<'a> {
 }
 
 impl Here {
+    /// Refuses parts that no buffer can have, and an all_to_all in which this rank sends itself
+    /// something else than it gets from itself.
+    pub(super) fn fit(self, op: Op, parts: &[u64]) -> Result<()> {
+        let (rank, ranks) = (self.rank as usize, self.ranks as usize);
+        let sum = |parts: &[u64]| parts.iter().try_fold(0_u64, |sum, n| sum.checked_add(*n));
+        let mut buffers = parts.chunks(ranks);
+        if buffers.any(|buffer| sum(buffer).is_none()) {
+            return Err(Error::invalid(
+                op.name(),
+                "its counts add up to more than there can be",
+            ));
+        }
+        let of_self = (parts.get(rank), parts.get(ranks + rank));
+        if let (Some(sent), Some(received)) = of_self
+            && sent != received
+        {
+            return Err(Error::invalid(
+                "all_to_all_v",
+                format!("rank {rank} sends itself {sent} elements and receives {received}"),
+            ));
+        }
+        Ok(())
+    }
+
     fn times(self, call: &'static str, block: usize) -> Result<usize> {
         block
             .checked_mul(self.ranks as usize)

@@ -65,7 +65,8 @@ impl Communicator {
         let size = options.size;
         let world = World::join(options)?;
         let id = shared::first_id(&world.table);
-        let shared = form::form(&world, id, "world".to_owned(), (0..size).collect())?;
+        let name = world.options.name.clone();
+        let shared = form::form(&world, id, name, (0..size).collect())?;
         form::log_formed(&shared, since);
         Ok(Self::new(shared))
     }

@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
 use std::sync::{Mutex, PoisonError};
 
-use unisono_bootstrap::{InterfaceFilter, UniqueId};
 use unisono_collectives::{AbortHandle, Communicator, Window};
 
+use super::group;
+use super::reduction::Reductions;
 use super::result::{Outcome, code, guard, invalid};
-use crate::{Init, InitError};
 
 /// What `unisono_comm` is.
 pub(super) struct Comm {
@@ -18,14 +18,18 @@ pub(super) struct Comm {
     abort: AbortHandle,
     /// Memory of `unisono_alloc`, by address.
     pub windows: Mutex<HashMap<u64, Window<u8>>>,
+    /// Reductions that the program made.
+    pub reductions: Reductions,
 }
 
 impl Comm {
-    fn boxed(communicator: Communicator) -> *mut Self {
+    /// A handle.
+    pub fn boxed(communicator: Communicator) -> *mut Self {
         Box::into_raw(Box::new(Self {
             abort: communicator.abort_handle(),
             communicator,
             windows: Mutex::default(),
+            reductions: Reductions::default(),
         }))
     }
 }
@@ -61,45 +65,6 @@ pub(super) fn wanted<T>(name: &str, to: *mut T) -> Outcome {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn unisono_get_unique_id(id: *mut [u8; UniqueId::LENGTH]) -> i32 {
-    guard(|| {
-        wanted("id", id)?;
-        let effective = Init::from_env().rank(0).size(1).options()?;
-        let filter: InterfaceFilter = effective.interfaces;
-        let made = UniqueId::create(&filter, 0).map_err(InitError::Bootstrap)?;
-        // SAFETY: the caller gives a place for an id.
-        unsafe { answer("id", id, *made.as_bytes()) }
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn unisono_comm_init_rank(
-    comm: *mut *mut Comm,
-    size: u32,
-    id: *const [u8; UniqueId::LENGTH],
-    rank: u32,
-) -> i32 {
-    guard(|| {
-        wanted("comm", comm)?;
-        // SAFETY: the caller gives an id or NULL.
-        let id = unsafe { id.as_ref() }.ok_or_else(|| invalid("id is NULL"))?;
-        let id = UniqueId::from_bytes(id).map_err(|e| invalid(e.to_string()))?;
-        let init = Init::from_env().rank(rank).size(size).unique_id(id);
-        // SAFETY: the caller gives a place for a handle.
-        unsafe { answer("comm", comm, Comm::boxed(init.join()?)) }
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn unisono_comm_init_from_env(comm: *mut *mut Comm) -> i32 {
-    guard(|| {
-        wanted("comm", comm)?;
-        // SAFETY: the caller gives a place for a handle.
-        unsafe { answer("comm", comm, Comm::boxed(Init::from_env().join()?)) }
-    })
-}
-
-#[unsafe(no_mangle)]
 unsafe extern "C" fn unisono_comm_rank(comm: *const Comm, rank: *mut u32) -> i32 {
     // SAFETY: the caller gives a live handle and a place for the answer.
     guard(|| unsafe { answer("rank", rank, borrow(comm)?.communicator.rank()) })
@@ -120,6 +85,7 @@ unsafe extern "C" fn unisono_comm_split(
 ) -> i32 {
     guard(|| {
         wanted("result", result)?;
+        group::refuse("comm_split", ALONE)?;
         let color = match color {
             -1 => None,
             color => Some(u32::try_from(color).map_err(|_| {
@@ -145,6 +111,7 @@ unsafe extern "C" fn unisono_comm_split(
 unsafe extern "C" fn unisono_comm_duplicate(comm: *const Comm, result: *mut *mut Comm) -> i32 {
     guard(|| {
         wanted("result", result)?;
+        group::refuse("comm_duplicate", ALONE)?;
         // SAFETY: the caller gives a live handle.
         let made = unsafe { borrow(comm) }?.communicator.duplicate()?;
         // SAFETY: the caller gives a place for a handle.
@@ -156,6 +123,7 @@ unsafe extern "C" fn unisono_comm_duplicate(comm: *const Comm, result: *mut *mut
 unsafe extern "C" fn unisono_comm_shrink(comm: *const Comm, result: *mut *mut Comm) -> i32 {
     guard(|| {
         wanted("result", result)?;
+        group::refuse("comm_shrink", ALONE)?;
         // SAFETY: the caller gives a live handle.
         let made = unsafe { borrow(comm) }?.communicator.shrink()?;
         // SAFETY: the caller gives a place for a handle.
@@ -166,25 +134,47 @@ unsafe extern "C" fn unisono_comm_shrink(comm: *const Comm, result: *mut *mut Co
 #[unsafe(no_mangle)]
 unsafe extern "C" fn unisono_comm_finalize(comm: *mut Comm) -> i32 {
     guard(|| {
+        group::refuse("comm_finalize", ALONE)?;
         // SAFETY: the caller gives a live handle that it uses no more, or NULL.
         let Some(comm) = (unsafe { take(comm) }) else {
             return Ok(());
         };
-        let Comm {
-            communicator,
-            windows,
-            ..
-        } = *comm;
-        // Peers may still write into windows until all have come here.
-        let left = communicator.finalize();
-        drop(windows);
-        Ok(left?)
+        comm.finalize()
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn unisono_comm_finalize_all(comms: *const *mut Comm, size: u32) -> i32 {
+    guard(|| {
+        group::refuse("comm_finalize_all", ALONE)?;
+        wanted("comms", comms.cast_mut())?;
+        // SAFETY: the caller gives as many handles, that it uses no more, or NULL.
+        let all = unsafe { std::slice::from_raw_parts(comms, size as usize) };
+        // SAFETY: as above.
+        let all: Vec<_> = all
+            .iter()
+            .filter_map(|comm| unsafe { take(*comm) })
+            .collect();
+        // Each waits for the others.
+        std::thread::scope(|scope| {
+            let left: Vec<_> = (all.into_iter())
+                .map(|comm| scope.spawn(move || comm.finalize()))
+                .collect();
+            let mut result = Ok(());
+            for thread in left {
+                let left = thread.join();
+                let left = left.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                result = result.and(left);
+            }
+            result
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn unisono_comm_destroy(comm: *mut Comm) -> i32 {
     guard(|| {
+        group::refuse("comm_destroy", ALONE)?;
         // SAFETY: the caller gives a live handle that it uses no more, or NULL.
         drop(unsafe { take(comm) });
         Ok(())
@@ -217,6 +207,9 @@ unsafe extern "C" fn unisono_comm_async_error(comm: *const Comm, error: *mut i32
     })
 }
 
+/// What to do with a function that a group cannot hold.
+pub(super) const ALONE: &str = "call it before or after";
+
 /// # Safety
 /// `comm` is NULL or a live handle that nobody uses any more.
 unsafe fn take(comm: *mut Comm) -> Option<Box<Comm>> {
@@ -225,6 +218,19 @@ unsafe fn take(comm: *mut Comm) -> Option<Box<Comm>> {
 }
 
 impl Comm {
+    /// Leaves together with all ranks, and frees.
+    fn finalize(self) -> Outcome {
+        let Self {
+            communicator,
+            windows,
+            ..
+        } = self;
+        // Peers may still write into windows until all have come here.
+        let left = communicator.finalize();
+        drop(windows);
+        Ok(left?)
+    }
+
     /// The memory of `unisono_alloc`.
     pub fn windows(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Window<u8>>> {
         self.windows.lock().unwrap_or_else(PoisonError::into_inner)

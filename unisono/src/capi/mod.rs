@@ -4,7 +4,12 @@
 //! the calling thread.
 
 mod call;
+mod collectives;
 mod comm;
+mod config;
+mod group;
+mod init;
 mod memory;
+mod reduction;
 mod result;
 mod work;

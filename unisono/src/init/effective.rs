@@ -21,6 +21,9 @@ pub(super) fn options(init: &Init, effective: &Effective) -> Result<InitOptions,
     let node = this_node(cluster);
     let mut options = InitOptions::new(info.rank, info.size, root);
     options.local_size = info.local_size;
+    if let Some(name) = &init.name {
+        options.name.clone_from(name);
+    }
     options.job = init.job.clone().unwrap_or(info.job);
     options.secret = secret(cluster)?;
     options.node_id = node_id(init, node)?;

@@ -81,6 +81,7 @@ impl Communicator {
                         format!("{} counts, not {wanted}", parts.len()),
                     ));
                 }
+                self.here().fit(op, parts)?;
                 CallKind::with_parts(op).ok_or_else(|| {
                     Error::invalid(name, "it has no form with blocks of unequal lengths")
                 })?
