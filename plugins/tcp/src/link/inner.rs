@@ -155,10 +155,12 @@ impl Inner {
         let watched = match &mut self.stage {
             Stage::Connecting(connecting) => connecting.arm().map(|()| true),
             Stage::Up(established) => {
-                if let Err(error) = self.outbox.advance() {
-                    return Err(self.fail(error));
+                match self.outbox.advance() {
+                    // A WAIT is over, which the host has not heard of.
+                    Ok(true) => Ok(false),
+                    Ok(false) => established.arm(&self.outbox),
+                    Err(error) => return Err(self.fail(error)),
                 }
-                established.arm(&self.outbox)
             }
             Stage::Ended => Ok(true),
             Stage::Failed(_) => Ok(false), // poll says why
