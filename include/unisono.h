@@ -16,7 +16,8 @@
  *  - After a failure other than UNISONO_INVALID_ARGUMENT and UNISONO_UNSUPPORTED the communicator is
  *    broken and every later call on it fails alike; unisono_comm_shrink() goes on with the survivors.
  *  - Blocking functions return when their buffers may be used again, also when they fail. The _start
- *    forms return at once; their buffers belong to the library until the work is done.
+ *    and _on forms return at once; their buffers belong to the library until the work is done, or
+ *    the stream has come past it.
  *  - Buffers are addresses that the communicator's device can reach. They may be the same for both
  *    ends of a call (in place; see there) and must not overlap otherwise.
  *  - Different communicators may be used from different threads at once. Calls on one communicator
@@ -369,10 +370,115 @@ unisono_result unisono_work_free(unisono_work *work);
  *    unisono_group_end, which then starts nothing; the story says which call it was.
  *  - unisono_group_end returns when all calls are complete, or have failed: until then the buffers are
  *    the library's.
- *  - Only the collectives, send and recv can be in a group, not their _start forms. What makes, ends
- *    or splits communicators is UNISONO_INVALID_ARGUMENT there. */
+ *  - Only the collectives, send and recv can be in a group, also on streams, not their _start forms.
+ *    What makes, ends or splits communicators is UNISONO_INVALID_ARGUMENT there. */
 unisono_result unisono_group_start(void);
 unisono_result unisono_group_end(void);
+
+/* ---------------------------------------------------------------- streams -------------------- */
+
+/* An ordered queue of a device: of the vendor's own, or made here. What is put on it runs in its
+ * order: the program's kernels and copies (by the vendor's means), events, and collectives. Any
+ * thread. Ends with unisono_stream_destroy. */
+typedef struct unisono_api_stream *unisono_stream_t;
+
+/* A point in a stream's work. Any thread. Ends with unisono_event_destroy. */
+typedef struct unisono_api_event *unisono_event_t;
+
+/* A new stream of the communicator's device. It may be used with every communicator of that device. */
+unisono_result unisono_stream_create(const unisono_comm *comm, unisono_stream_t *stream);
+
+/* A stream of the program's own, of the communicator's device, by the vendor's handle (such as a
+ * cudaStream_t). The program keeps it alive until what was put on it here is done, and ends it
+ * itself. UNISONO_UNSUPPORTED if the device has no streams of a vendor's. */
+unisono_result unisono_stream_wrap(const unisono_comm *comm, void *native,
+                                   unisono_stream_t *stream);
+
+/* The vendor's handle; NULL if there is none. */
+unisono_result unisono_stream_native(unisono_stream_t stream, void **native);
+
+/* Waits until all that was put on the stream here is done. What broke the stream, or a communicator
+ * whose calls on it are not complete, is this function's failure; no device touches the buffers of
+ * these calls any more when it returns. */
+unisono_result unisono_stream_synchronize(unisono_stream_t stream);
+
+/* Sets `done` to 1 or 0; fails as unisono_stream_synchronize. Does not block. */
+unisono_result unisono_stream_query(unisono_stream_t stream, int32_t *done);
+
+/* Frees the handle; what is on the stream goes on. Does not block. */
+unisono_result unisono_stream_destroy(unisono_stream_t stream);
+
+/* A new event of the communicator's device, which is not complete; and one of the program's own, by
+ * the vendor's handle, which it keeps alive and ends itself. */
+unisono_result unisono_event_create(const unisono_comm *comm, unisono_event_t *event);
+unisono_result unisono_event_wrap(const unisono_comm *comm, void *native, unisono_event_t *event);
+
+/* The event is complete when the stream has come here; until then, and if it is recorded again, it
+ * is not. UNISONO_UNSUPPORTED if the device's events cannot. */
+unisono_result unisono_event_record(unisono_event_t event, unisono_stream_t stream);
+
+/* What is put on the stream from now on waits for what the event was recorded for last, or for
+ * unisono_event_signal. Does not block. UNISONO_UNSUPPORTED if the device's events cannot. */
+unisono_result unisono_event_wait(unisono_event_t event, unisono_stream_t stream);
+
+/* Completes the event from the host. */
+unisono_result unisono_event_signal(unisono_event_t event);
+
+/* Sets `done` to 1 if the event is complete, else to 0. Does not block. */
+unisono_result unisono_event_query(unisono_event_t event, int32_t *done);
+
+/* Frees the handle; what is on streams goes on. Does not block. */
+unisono_result unisono_event_destroy(unisono_event_t event);
+
+/* Each is the call of the same name on a stream, and returns at once: the call begins when the stream
+ * has come to it, and what is put on the stream next begins when it is complete.
+ *
+ *  - The stream must be of the communicator's device. All ranks make their calls in the same order,
+ *    whatever streams they are on.
+ *  - The buffers are the library's until the stream has done the call.
+ *  - A call's deadline does not run while the stream has not come to it.
+ *  - What fails later lets the stream go on, and is told by unisono_stream_synchronize,
+ *    unisono_stream_query and unisono_comm_async_error.
+ *  - In a group all calls on one communicator have a stream, or none has. With several streams they
+ *    begin when all of these have come to them. unisono_group_end does not wait for them. */
+unisono_result unisono_all_reduce_on(const void *send, void *recv, size_t count,
+                                     unisono_datatype type, unisono_reduction op,
+                                     const unisono_comm *comm, unisono_stream_t stream);
+unisono_result unisono_reduce_on(const void *send, void *recv, size_t count, unisono_datatype type,
+                                 unisono_reduction op, uint32_t root, const unisono_comm *comm,
+                                 unisono_stream_t stream);
+unisono_result unisono_reduce_scatter_on(const void *send, void *recv, size_t recv_count,
+                                         unisono_datatype type, unisono_reduction op,
+                                         const unisono_comm *comm, unisono_stream_t stream);
+unisono_result unisono_reduce_scatter_v_on(const void *send, void *recv, const size_t *counts,
+                                           unisono_datatype type, unisono_reduction op,
+                                           const unisono_comm *comm, unisono_stream_t stream);
+unisono_result unisono_all_gather_on(const void *send, void *recv, size_t send_count,
+                                     unisono_datatype type, const unisono_comm *comm,
+                                     unisono_stream_t stream);
+unisono_result unisono_all_gather_v_on(const void *send, void *recv, const size_t *counts,
+                                       unisono_datatype type, const unisono_comm *comm,
+                                       unisono_stream_t stream);
+unisono_result unisono_broadcast_on(const void *send, void *recv, size_t count,
+                                    unisono_datatype type, uint32_t root, const unisono_comm *comm,
+                                    unisono_stream_t stream);
+unisono_result unisono_gather_on(const void *send, void *recv, size_t send_count,
+                                 unisono_datatype type, uint32_t root, const unisono_comm *comm,
+                                 unisono_stream_t stream);
+unisono_result unisono_scatter_on(const void *send, void *recv, size_t recv_count,
+                                  unisono_datatype type, uint32_t root, const unisono_comm *comm,
+                                  unisono_stream_t stream);
+unisono_result unisono_all_to_all_on(const void *send, void *recv, size_t count,
+                                     unisono_datatype type, const unisono_comm *comm,
+                                     unisono_stream_t stream);
+unisono_result unisono_all_to_all_v_on(const void *send, const size_t *send_counts, void *recv,
+                                       const size_t *recv_counts, unisono_datatype type,
+                                       const unisono_comm *comm, unisono_stream_t stream);
+unisono_result unisono_barrier_on(const unisono_comm *comm, unisono_stream_t stream);
+unisono_result unisono_send_on(const void *send, size_t count, unisono_datatype type, uint32_t peer,
+                               const unisono_comm *comm, unisono_stream_t stream);
+unisono_result unisono_recv_on(void *recv, size_t count, unisono_datatype type, uint32_t peer,
+                               const unisono_comm *comm, unisono_stream_t stream);
 
 /* ---------------------------------------------------------------- memory --------------------- */
 
@@ -393,6 +499,37 @@ unisono_result unisono_register(const unisono_comm *comm, void *memory, size_t b
 
 /* Ends a registration, which no pending call may use. Does not block. */
 unisono_result unisono_deregister(unisono_registration *registration);
+
+/* ---------------------------------------------------------------- porting from NCCL ---------- *
+ *
+ *   ncclComm_t                          unisono_comm *
+ *   ncclUniqueId, ncclGetUniqueId       unisono_unique_id, unisono_get_unique_id
+ *   ncclConfig_t                        unisono_config
+ *   ncclCommInitRank(&c, n, id, r)      unisono_comm_init_rank(&c, n, &id, r)
+ *   ncclCommInitRankConfig              unisono_comm_init_rank_config
+ *   ncclCommInitAll(c, n, devices)      unisono_comm_init_all(c, n, configs), with configs[r]->device
+ *   ncclCommSplit, ncclCommShrink       unisono_comm_split, unisono_comm_shrink
+ *   ncclCommCount, ncclCommUserRank     unisono_comm_size, unisono_comm_rank
+ *   ncclCommGetAsyncError               unisono_comm_async_error
+ *   ncclCommFinalize, ncclCommDestroy   unisono_comm_finalize, which also frees
+ *   ncclCommAbort                       unisono_comm_abort, then unisono_comm_destroy
+ *   ncclAllReduce(..., comm, stream)    unisono_all_reduce_on(..., comm, stream)
+ *   ncclReduce, ncclBroadcast           unisono_reduce_on, unisono_broadcast_on
+ *   ncclAllGather, ncclReduceScatter    unisono_all_gather_on, unisono_reduce_scatter_on
+ *   ncclAlltoAll, ncclGather            unisono_all_to_all_on, unisono_gather_on
+ *   ncclScatter                         unisono_scatter_on
+ *   ncclSend, ncclRecv                  unisono_send_on, unisono_recv_on
+ *   ncclGroupStart, ncclGroupEnd        unisono_group_start, unisono_group_end
+ *   ncclRedOpCreatePreMulSum            unisono_reduction_create_pre_mul_sum, factor in host memory
+ *   ncclRedOpDestroy                    unisono_reduction_destroy
+ *   ncclMemAlloc, ncclMemFree           unisono_alloc, unisono_free: of a communicator, by every rank
+ *   ncclCommRegister, ncclCommDeregister  unisono_register, unisono_deregister: by every rank
+ *   ncclGetErrorString                  unisono_result_string
+ *   ncclGetLastError                    unisono_last_error: of the thread
+ *   cudaStream_t                        unisono_stream_t, by unisono_stream_wrap
+ *   ncclFloat32, ncclSum, ...           UNISONO_FLOAT32, UNISONO_REDUCE_SUM, ...
+ *
+ * Without a stream a call blocks; with _start it gives a handle to wait for. */
 
 #ifdef __cplusplus
 }

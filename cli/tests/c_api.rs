@@ -54,6 +54,8 @@ fn a_c_program_uses_every_function() {
     let done = run(unisono()
         .args(["run", "-n", "2", "--timeout", "50s", "--"])
         .arg(&program)
+        // Cargo's search path for libraries comes before the program's own.
+        .env_remove("LD_LIBRARY_PATH")
         .env("UNISONO_PLUGIN_PATH", plugins));
     assert_eq!(done.code, Some(0), "{done:?}");
     assert_eq!(done.out, "[0] all is well\n");

@@ -21,12 +21,13 @@ mod progress;
 mod reduction;
 mod runtime;
 mod signature;
+mod stream;
 mod tune;
 mod world;
 
 pub use communicator::{
-    AbortHandle, Buffer, Communicator, Explanation, Grid, Group, OnCommunicator, ParseGridError,
-    Pending, RawCall, Registration, Window, Work, group,
+    AbortHandle, Buffer, Communicator, Explanation, Grid, Group, OnCommunicator, OnStream,
+    ParseGridError, Pending, RawCall, Registration, Window, Work, group,
 };
 pub use dtype::{DataType, Element};
 pub use error::{Error, Mismatch, RankStatus, Result, Timeout};
@@ -34,6 +35,7 @@ pub use float8::{F8E4M3, F8E5M2};
 pub use options::{InitOptions, MemoryOptions, PluginRequest, Rules, Timeouts};
 pub use reduction::{Order, ReduceOp, Reduction, ReductionKind, UserReduction};
 pub use signature::{Call, CallKind};
+pub use stream::{Event, Stream};
 pub use tune::{
     Calibration, Choice, FabricFigures, LinkFigures, PlanFigures, TuneOptions, TuneProgress,
 };

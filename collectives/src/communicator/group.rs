@@ -13,7 +13,12 @@ use super::shared::Shared;
 use super::start::Checked;
 use crate::error::{Error, Result};
 use crate::progress::progress;
+use crate::stream::Stream;
 use crate::{DataType, Element, RawCall, Reduction};
+
+/// Streams that the calls of a group on one communicator may be ordered on: what they wait for must
+/// fit into a batch.
+const STREAMS: usize = 64;
 
 /// Runs the calls that `calls` makes, on any communicators, together; returns when all are complete.
 ///
@@ -35,7 +40,10 @@ use crate::{DataType, Element, RawCall, Reduction};
 /// # Errors
 /// The first error of `calls`, the first call that can't be made, or what broke a communicator.
 pub fn group<'env>(calls: impl FnOnce(&mut Group<'env>) -> Result<()>) -> Result<()> {
-    let mut group = Group { calls: Vec::new() };
+    let mut group = Group {
+        calls: Vec::new(),
+        streams: Vec::new(),
+    };
     calls(&mut group)?;
     group.run()
 }
@@ -43,6 +51,8 @@ pub fn group<'env>(calls: impl FnOnce(&mut Group<'env>) -> Result<()>) -> Result
 /// Calls that are being collected. What they borrow outlives the group.
 pub struct Group<'env> {
     calls: Vec<Collected<'env>>,
+    /// Streams that communicators' calls are ordered on.
+    streams: Vec<(&'env Communicator, Stream)>,
 }
 
 /// The calls of a group on one communicator.
@@ -56,6 +66,14 @@ struct Collected<'env> {
     asked: Owned,
     dtype: DataType,
     reduction: Option<Reduction>,
+}
+
+/// A group that was started.
+struct Started {
+    /// The number of the last call on each communicator that is to be waited for.
+    last: Vec<(Arc<Shared>, u64)>,
+    /// What broke a communicator meanwhile.
+    broken: Option<Error>,
 }
 
 /// What is asked, with counts of its own.
@@ -101,7 +119,8 @@ impl<'env> Group<'env> {
     fn run(self) -> Result<()> {
         let mut result = Ok(());
         // All are waited for, also after an error: until then devices may touch the buffers.
-        for (shared, number) in self.start()? {
+        let started = self.start()?;
+        for (shared, number) in started.last {
             let lane = &shared.lane;
             if lane.completed() < number {
                 let state = lane.lock();
@@ -109,11 +128,11 @@ impl<'env> Group<'env> {
                 result = result.and(waited);
             }
         }
-        result
+        started.broken.map_or(result, Err)
     }
 
-    /// Starts all; the last number on each communicator.
-    fn start(self) -> Result<Vec<(Arc<Shared>, u64)>> {
+    /// Starts all.
+    fn start(self) -> Result<Started> {
         let mut by_communicator: Vec<(&Communicator, Vec<Checked<'_>>)> = Vec::new();
         for (index, call) in self.calls.iter().enumerate() {
             let request = call
@@ -130,11 +149,26 @@ impl<'env> Group<'env> {
                 None => by_communicator.push((call.on, vec![checked])),
             }
         }
-        let started = by_communicator.into_iter().map(|(on, calls)| {
-            let number = on.shared.start_together(calls);
-            (on.shared.clone(), number)
-        });
-        Ok(started.collect())
+        let (mut last, mut broken) = (Vec::new(), None);
+        for (on, calls) in by_communicator {
+            let streams = self.streams_of(on);
+            match on.shared.start_together(calls, &streams) {
+                Ok(number) if streams.is_empty() => last.push((on.shared.clone(), number)),
+                Ok(_) => {}
+                Err(error) => broken = broken.or(Some(error)),
+            }
+        }
+        Ok(Started { last, broken })
+    }
+
+    /// The streams of a communicator's calls, each once, in the order in which they are locked.
+    fn streams_of(&self, on: &Communicator) -> Vec<Stream> {
+        let of = |(other, _): &&(&Communicator, _)| Arc::ptr_eq(&other.shared, &on.shared);
+        let streams = self.streams.iter().filter(of);
+        let mut streams: Vec<_> = streams.map(|(_, stream)| stream.clone()).collect();
+        streams.sort_by_key(Stream::place);
+        streams.dedup_by_key(|stream| stream.place());
+        streams
     }
 }
 
@@ -338,6 +372,27 @@ impl<'env> OnCommunicator<'_, 'env> {
     pub unsafe fn raw(&mut self, call: RawCall<'_>) -> Result<()> {
         let asked = self.communicator.asked(&call);
         self.collect(asked, call.dtype, call.reduction)
+    }
+
+    /// The group's calls on this communicator run on `stream`: they begin when it has come to them,
+    /// what is put on it next waits for them, and the group does not wait for them. With several
+    /// streams they begin when all have come to them.
+    ///
+    /// # Safety
+    /// The buffers of these calls stay alive, and are not touched by anything but the stream, until
+    /// the stream has come to its end: [`Stream::synchronize`] returns then.
+    #[allow(unsafe_code, reason = "buffers outlive their borrow")]
+    pub unsafe fn on_stream(&mut self, stream: &Stream) -> Result<()> {
+        stream.fits(&self.communicator.shared)?;
+        if self.group.streams_of(self.communicator).len() >= STREAMS {
+            return Err(Error::invalid(
+                "group",
+                format!("more than {STREAMS} streams of one communicator"),
+            ));
+        }
+        let both = (self.communicator, stream.clone());
+        self.group.streams.push(both);
+        Ok(())
     }
 
     fn here(&self) -> Here {

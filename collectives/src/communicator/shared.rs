@@ -282,6 +282,7 @@ impl Shared {
         }
         let overdue = match self.lane.try_lock() {
             None => return true,
+            Some(state) if state.is_held() => return true,
             Some(mut state) => match state.current() {
                 None => return false,
                 Some(op) => {
@@ -387,7 +388,7 @@ impl Shared {
     }
 
     /// Tells the other ranks why this one's lane has failed.
-    fn announce(&self, error: &Error) {
+    pub(crate) fn announce(&self, error: &Error) {
         let control = &self.world.control;
         let told = match error {
             Error::Mismatch(mismatch) => {

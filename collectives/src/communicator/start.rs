@@ -12,9 +12,10 @@ use super::force::Forced;
 use super::shared::{Shared, mix};
 use super::window::{InPlace, Starts, Windowed};
 use crate::error::{Error, Result};
-use crate::execute::{Op, Planned, State};
+use crate::execute::{Flag, Gate, Mark, Op, Planned, State};
 use crate::progress::progress;
 use crate::signature::{Call, CallKind};
+use crate::stream::Stream;
 use crate::{DataType, Reduction, ReductionKind, fork};
 
 /// What a caller asks for.
@@ -51,20 +52,39 @@ impl Shared {
         })
     }
 
-    /// Starts requests: the collectives in their order, then the messages all beside each other.
-    /// Returns the number of the last.
-    pub(super) fn start_together(&self, calls: Vec<Checked<'_>>) -> u64 {
+    /// Starts requests: the collectives in their order, then the messages all beside each other;
+    /// all of them when the streams have come to them. Returns the number of the last.
+    pub(super) fn start_together(
+        self: &Arc<Self>,
+        calls: Vec<Checked<'_>>,
+        streams: &[Stream],
+    ) -> Result<u64> {
+        // All at once: calls come in one order on the streams and on the lane.
+        let mut on: Vec<_> = streams
+            .iter()
+            .map(|stream| (stream, stream.lock()))
+            .collect();
         let mut state = self.lane.lock();
+        if !streams.is_empty()
+            && let Some(error) = self.lane.failure()
+        {
+            return Err(error.clone());
+        }
+        let gates = (streams.iter())
+            .map(|stream| stream.gate(self, &mut state))
+            .collect::<Result<Vec<_>>>()?;
+        let mark = |mark: fn(Arc<Gate>) -> Mark| gates.iter().cloned().map(mark).collect();
         let mut number = self.lane.completed();
         let mut messages = Vec::new();
+        let mut last = None;
         for call in calls {
             let is_message = !call.request.asked.op.is_collective();
-            let Checked {
-                request,
-                planned,
-                windowed,
-            } = call;
-            let op = self.bind(&mut state, planned, windowed, request, None);
+            let op = self.bind_checked(&mut state, call, None);
+            if last.is_none() && !gates.is_empty() {
+                let wait = Op::marks(mark(|gate| Mark::Await(gate, Flag::Ready)), op.call)?;
+                self.lane.enqueue(&mut state, wait);
+            }
+            last = Some(op.call);
             if is_message {
                 messages.push(op);
             } else {
@@ -74,9 +94,39 @@ impl Shared {
         if !messages.is_empty() {
             number = self.lane.enqueue_messages(&mut state, messages);
         }
+        let mut handed_over = Ok(());
+        if let Some(call) = last
+            && !gates.is_empty()
+        {
+            let done = Op::marks(mark(|gate| Mark::Raise(gate, Flag::Done)), call)?;
+            number = self.lane.enqueue(&mut state, done);
+            for ((stream, on), gate) in on.iter_mut().zip(&gates) {
+                let passed = stream.pass(on, self, gate, number);
+                handed_over = handed_over.and(passed);
+            }
+        }
         drop(state);
+        drop(on);
+        for stream in streams {
+            handed_over = handed_over.and(stream.hand_over());
+        }
+        self.handed_over(handed_over)?;
         progress().activate(&self.lane);
-        number
+        Ok(number)
+    }
+
+    pub(super) fn bind_checked(
+        &self,
+        state: &mut State,
+        call: Checked<'_>,
+        keep: Option<Box<dyn Any + Send>>,
+    ) -> Op {
+        let Checked {
+            request,
+            planned,
+            windowed,
+        } = call;
+        self.bind(state, planned, windowed, request, keep)
     }
 
     /// Runs a request on this thread; returns when it is complete.
@@ -169,6 +219,8 @@ impl Shared {
             keep,
             deadline: request.deadline,
             started: None,
+            before: Box::default(),
+            after: Box::default(),
         }
     }
 

@@ -112,6 +112,11 @@ impl Lane {
         before + 1
     }
 
+    /// Ops appended so far.
+    pub(crate) fn enqueued(&self) -> u64 {
+        self.enqueued.load(Ordering::Acquire)
+    }
+
     /// Ops complete so far.
     pub(crate) fn completed(&self) -> u64 {
         self.completed.load(Ordering::Acquire)

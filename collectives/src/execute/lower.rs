@@ -65,6 +65,9 @@ impl Lowering<'_> {
     pub(crate) fn run(&mut self, op: &Op, cursor: &mut Cursor) -> bool {
         let program = &op.planned.program;
         let geometry = &op.planned.geometry;
+        if cursor.is_start() {
+            op.before.iter().for_each(|mark| mark.write(self.stream));
+        }
         let rounds = geometry.pieces() + u64::from(program.max_skew);
         while cursor.round < rounds {
             while let Some(step) = program.at(cursor.step) {
@@ -88,6 +91,7 @@ impl Lowering<'_> {
             cursor.round += 1;
         }
         self.settle_all(op);
+        op.after.iter().for_each(|mark| mark.write(self.stream));
         true
     }
 

@@ -6,6 +6,7 @@
 mod group;
 mod lane;
 mod lower;
+mod mark;
 mod op;
 mod peer;
 mod place;
@@ -15,6 +16,7 @@ mod track;
 use unisono_hal::Batch;
 
 pub(crate) use lane::{Lane, OnFailure};
+pub(crate) use mark::{Flag, Gate, Mark};
 pub(crate) use op::{Op, PeerBuffers, Planned};
 pub(crate) use peer::{Own, Peer, Posted, SIGNAL_WINDOW, SLOTS_WINDOW, Way};
 pub(crate) use state::State;
@@ -26,7 +28,7 @@ pub(crate) use state::State;
 fn new_batch() -> Batch {
     // SAFETY: a lane's batches are filled by `Lowering` alone. Its addresses are the lane's arena
     // and the arenas of its peers, all of which the lane keeps mapped until its queues are quiet,
-    // and the buffers of ops, which their callers keep alive and untouched until the op is complete
+    // gates, which ops own, and the buffers of ops, which their callers keep alive and untouched until the op is complete
     // (borrowed by the blocking form, owned by the stream form, promised by the raw form). That
     // commands do not race is what the plan verifier proves of every program.
     unsafe { Batch::new() }

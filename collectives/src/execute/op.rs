@@ -1,10 +1,13 @@
 //! One call, bound to its buffers: what the executor runs.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use unisono_plan::{Geometry, Program};
+use unisono_plan::geometry::Sizes;
+use unisono_plan::{Algorithm, Geometry, Op as PlanOp, Program, Shape};
+
+use super::mark::Mark;
 
 use crate::error::{Error, Result};
 use crate::reduction::{How, Reduction};
@@ -94,9 +97,67 @@ pub(crate) struct Op {
     pub deadline: Duration,
     /// When its first step started.
     pub started: Option<Instant>,
+    /// What is done before the first step, and after the last.
+    pub before: Box<[Mark]>,
+    pub after: Box<[Mark]>,
+}
+
+impl Planned {
+    /// A plan of no steps.
+    fn nothing() -> Result<Arc<Self>> {
+        static NOTHING: OnceLock<Arc<Planned>> = OnceLock::new();
+        if let Some(made) = NOTHING.get() {
+            return Ok(made.clone());
+        }
+        let unsupported = |why: String| Error::Unsupported {
+            call: "stream",
+            why,
+        };
+        let shape = Shape {
+            op: PlanOp::Barrier,
+            ranks: 1,
+            rank: 0,
+            windowed: false,
+        };
+        let program = unisono_plan::generate(Algorithm::MeshOneShot, &shape)
+            .map_err(|error| unsupported(error.to_string()))?;
+        let geometry = Geometry::of(&program, Sizes::Equal(0))
+            .map_err(|error| unsupported(error.to_string()))?;
+        let made = Arc::new(Self {
+            program,
+            geometry,
+            element: 1,
+            dtype: 0,
+            reduction: 0,
+            divisor: 0,
+            scaled: false,
+            windowed: false,
+            hash: 0,
+        });
+        Ok(NOTHING.get_or_init(|| made).clone())
+    }
 }
 
 impl Op {
+    /// An op that is nothing but marks. `call` is what an error names for it.
+    pub fn marks(marks: Vec<Mark>, call: Call) -> Result<Self> {
+        Ok(Self {
+            planned: Planned::nothing()?,
+            words: call.words(),
+            call,
+            pairs: Box::default(),
+            input: 0,
+            output: 0,
+            peers: Arc::default(),
+            reduction: None,
+            keep: None,
+            deadline: Duration::MAX,
+            started: None,
+            before: marks.into(),
+            after: Box::default(),
+        })
+    }
+
     /// The words that go to a peer.
     pub(super) fn words_to(&self, peer: u32) -> [u64; 3] {
         self.words_with(peer as usize)

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use unisono_hal::{Device, Memory, Queue, Stream};
 
 use super::group::{Beside, Messages};
+use super::mark::Gate;
 use super::op::Op;
 use super::peer::{Ended, Own, Peer, Posted, Way};
 use super::track::{BUDGET, Common, Fed, Track};
@@ -28,6 +29,8 @@ pub(crate) struct State {
     collectives: u32,
     /// The last collectives, by number modulo the length.
     history: [Option<Call>; HISTORY],
+    /// Where streams of the user's and this lane wait for each other.
+    gates: Vec<Arc<Gate>>,
     /// The arena and what peers gave to map: freed after the streams and the links.
     _memories: Vec<Memory>,
 }
@@ -47,6 +50,7 @@ impl State {
             completed: 0,
             collectives: 0,
             history: [None; HISTORY],
+            gates: Vec::new(),
             _memories: memories,
         }
     }
@@ -63,6 +67,28 @@ impl State {
         let (rank, ranks) = (self.common.own.rank, self.common.peers.len() as u32);
         let messages = Messages::new(ops, rank, ranks);
         self.beside.waiting.push_back(messages);
+    }
+
+    /// A failure of the lane will release this gate too.
+    pub(crate) fn add_gate(&mut self, gate: &Arc<Gate>) {
+        // Those that no stream and no op holds any more.
+        self.gates.retain(|gate| Arc::strong_count(gate) > 1);
+        self.gates.push(gate.clone());
+    }
+
+    /// Whether the oldest op waits for a stream of the user's: its time has not begun.
+    pub(crate) fn is_held(&self) -> bool {
+        !self.beside.running && self.main.is_held()
+    }
+
+    /// Whether the stream has taken all that was called.
+    pub(crate) fn is_handed_over(&self) -> bool {
+        self.main.is_handed_over() && self.beside.is_idle()
+    }
+
+    /// The vendor's handle of the main stream, 0 if there is none.
+    pub(crate) fn native(&mut self) -> u64 {
+        self.main.stream.native()
     }
 
     /// Bytes of memory that this rank owns for the lane.
@@ -269,6 +295,7 @@ impl State {
 
     /// A peer may be writing the same flags, so this is repeated until the streams are drained.
     fn poison(&self) {
+        self.gates.iter().for_each(|gate| gate.release());
         let own = &self.common.own;
         if own.signal_host == 0 {
             // One rank alone has no flags.

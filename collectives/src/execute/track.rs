@@ -56,6 +56,9 @@ pub(super) struct Track {
     emitted: u64,
     /// The number of the op that is being lowered.
     number: u64,
+    /// The stream's command counts up to which it may wait for streams of the user's, not yet
+    /// passed.
+    held: VecDeque<u64>,
     /// Of a track beside the main one: what its stream has not come to yet. The main track's links
     /// wait for the stream by themselves, in its order; these must not hold up each other.
     deferred: Option<VecDeque<Deferred>>,
@@ -106,6 +109,7 @@ impl Track {
             flight: VecDeque::new(),
             emitted: 0,
             number: 0,
+            held: VecDeque::new(),
             deferred: None,
         }
     }
@@ -183,6 +187,9 @@ impl Track {
             common.number += 1;
             self.number = common.number;
             common.prepare(op)?;
+            if !op.before.is_empty() {
+                self.held.push_back(self.emitted + op.before.len() as u64);
+            }
         }
         let mut lowering = Lowering {
             own: common.own,
@@ -226,6 +233,27 @@ impl Track {
         while self.waiting.front().is_some_and(|w| w.command < done) {
             self.waiting.pop_front();
         }
+        while self.held.front().is_some_and(|end| *end <= done) {
+            self.held.pop_front();
+        }
+    }
+
+    /// Whether the oldest op has not begun, since a stream of the user's has not come to it.
+    pub(super) fn is_held(&self) -> bool {
+        let flight = self.flight.iter().find(|(end, _)| *end > self.finished);
+        if let Some((end, _)) = flight {
+            return self.held.front().is_some_and(|gate| gate <= end);
+        }
+        let begun = self.lowered || !self.cursor.is_start();
+        match self.queue.front() {
+            Some(op) if !begun => !op.before.is_empty(),
+            _ => !self.held.is_empty(),
+        }
+    }
+
+    /// Whether the stream has taken all that was called.
+    pub(super) fn is_handed_over(&self) -> bool {
+        self.queue.is_empty()
     }
 
     /// Gives the links what the stream has come to.
@@ -269,6 +297,7 @@ impl Track {
         self.queue.clear();
         self.batch.clear();
         self.waiting.clear();
+        self.held.clear();
         if let Some(deferred) = &mut self.deferred {
             deferred.clear();
         }

@@ -49,6 +49,16 @@ fn compile(name: &str, folder: &Path) -> PathBuf {
     program
 }
 
+/// Starts a compiled program with the plugins of this build. Cargo's search path for libraries comes
+/// before the program's own, and may lead to an older build of this one.
+fn start(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    let plugins = library().parent().expect("a folder").to_owned();
+    command.env_remove("LD_LIBRARY_PATH");
+    command.env("UNISONO_PLUGIN_PATH", plugins);
+    command
+}
+
 /// The functions that the header declares.
 fn declared() -> BTreeSet<String> {
     let header = std::fs::read_to_string(root().join("include/unisono.h")).expect("the header");
@@ -131,10 +141,7 @@ fn every_operation_is_right_in_c() {
         (&["1", "33"], &["1", "2", "3", "4", "5"])
     };
     for count in counts {
-        let plugins = library().parent().expect("a folder").to_owned();
-        let mut command = Command::new(&program);
-        command.arg(count).args(ranks);
-        let done = run(command.env("UNISONO_PLUGIN_PATH", plugins));
+        let done = run(start(&program).arg(count).args(ranks));
         let said = String::from_utf8_lossy(&done.stdout);
         assert!(said.ends_with("results were right\n"), "{said}");
         println!(
@@ -142,4 +149,12 @@ fn every_operation_is_right_in_c() {
             ranks.len()
         );
     }
+}
+
+#[test]
+fn every_operation_is_right_on_streams_in_c() {
+    let _watchdog = watchdog("streams.c", Duration::from_secs(60));
+    let folder = tempfile::tempdir().expect("a folder");
+    let done = run(&mut start(&compile("streams", folder.path())));
+    assert_eq!(String::from_utf8_lossy(&done.stdout), "all is well\n");
 }

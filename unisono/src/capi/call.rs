@@ -4,7 +4,7 @@
 
 use std::ffi::c_void;
 
-use unisono_collectives::{DataType, Op, RawCall, Reduction, Sizes, Work};
+use unisono_collectives::{DataType, Op, RawCall, Reduction, Sizes, Stream, Work};
 use unisono_plan::Buffer;
 
 use super::comm::{Comm, answer, borrow, wanted};
@@ -199,11 +199,38 @@ impl Call {
                 Ok((live, unsafe { self.check(live) }?))
             };
             if group::is_open() {
-                return group::note(|| Ok((comm, check()?.1)));
+                return group::note(comm, None, || Ok(check()?.1));
             }
             let (comm, call) = check()?;
             // SAFETY: the caller gives buffers that hold what the call says, until it returns.
             Ok(unsafe { comm.communicator.call_raw(call.raw()) }?)
+        })
+    }
+
+    /// Starts it on a stream; in a group, notes it.
+    ///
+    /// # Safety
+    /// As [`Call::run`], until the stream has done it; `stream` is NULL or a live handle.
+    pub(super) unsafe fn on(self, comm: *const Comm, stream: *const Stream) -> i32 {
+        guard(|| {
+            // SAFETY: the caller gives a live handle.
+            let check_stream = || unsafe { super::stream::stream(stream) };
+            let check = || -> Outcome<(&Comm, Checked)> {
+                // SAFETY: the caller gives a live handle, and counts.
+                let live = unsafe { borrow(comm) }?;
+                // SAFETY: as above.
+                Ok((live, unsafe { self.check(live) }?))
+            };
+            if group::is_open() {
+                let on = check_stream().ok().cloned();
+                return group::note(comm, on, || check_stream().and_then(|_| Ok(check()?.1)));
+            }
+            let on = check_stream()?;
+            let (comm, call) = check()?;
+            // SAFETY: the caller gives buffers that hold what the call says, until it is done.
+            let started = unsafe { comm.communicator.on(on).start_raw(call.raw()) }?;
+            drop(started);
+            Ok(())
         })
     }
 

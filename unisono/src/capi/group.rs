@@ -4,6 +4,8 @@
 
 use std::cell::RefCell;
 
+use unisono_collectives::Stream;
+
 use super::call::Checked;
 use super::comm::{Comm, borrow};
 use super::result::{Failure, Outcome, guard, invalid};
@@ -17,11 +19,19 @@ thread_local! {
 struct Open {
     /// Starts without their end; 0 if no group is open.
     depth: u32,
-    calls: Vec<(*const Comm, Checked)>,
+    calls: Vec<Noted>,
     /// Calls so far, also those that were wrong.
     count: usize,
     /// The first call that was wrong.
     failure: Option<Failure>,
+}
+
+/// A call of a group.
+struct Noted {
+    on: *const Comm,
+    /// The stream that it is ordered on.
+    stream: Option<Stream>,
+    call: Checked,
 }
 
 /// Whether this thread has a group open.
@@ -30,14 +40,25 @@ pub(super) fn is_open() -> bool {
 }
 
 /// Adds a call to the open group. What is wrong with it is told at once, and again at the end.
-pub(super) fn note(call: impl FnOnce() -> Outcome<(*const Comm, Checked)>) -> Outcome {
-    let call = call();
+pub(super) fn note(
+    on: *const Comm,
+    stream: Option<Stream>,
+    check: impl FnOnce() -> Outcome<Checked>,
+) -> Outcome {
+    let call = check();
     OPEN.with_borrow_mut(|open| {
         open.count += 1;
         let number = open.count;
+        let other = |noted: &Noted| noted.on == on && noted.stream.is_some() != stream.is_some();
+        let call = match call {
+            Ok(_) if open.calls.iter().any(other) => Err(invalid(
+                "a group's calls on one communicator all have a stream, or none has",
+            )),
+            call => call,
+        };
         match call {
             Ok(call) => {
-                open.calls.push(call);
+                open.calls.push(Noted { on, stream, call });
                 Ok(())
             }
             Err(Failure { code, story }) => {
@@ -88,14 +109,19 @@ unsafe extern "C" fn unisono_group_end() -> i32 {
             return Err(failure);
         }
         Ok(unisono_collectives::group(|group| {
-            for (comm, call) in &calls {
+            for Noted { on, stream, call } in &calls {
                 // SAFETY: it was live when it was called, and the caller keeps it so to the end.
-                let Ok(comm) = (unsafe { borrow(*comm) }) else {
+                let Ok(comm) = (unsafe { borrow(*on) }) else {
                     continue;
                 };
+                let mut on = group.on(&comm.communicator);
+                if let Some(stream) = stream {
+                    // SAFETY: the caller leaves the buffers alone until the stream is done.
+                    unsafe { on.on_stream(stream) }?;
+                }
                 // SAFETY: the caller gives buffers that hold what the call says, to the end of the
                 // group.
-                unsafe { group.on(&comm.communicator).raw(call.raw()) }?;
+                unsafe { on.raw(call.raw()) }?;
             }
             Ok(())
         })?)

@@ -12,4 +12,5 @@ mod init;
 mod memory;
 mod reduction;
 mod result;
+mod stream;
 mod work;

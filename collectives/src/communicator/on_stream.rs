@@ -1,0 +1,221 @@
+//! Collectives on a stream of the user's: ordered with what else it does.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::asked::Asked;
+use super::shared::Shared;
+use super::start::Request;
+use super::{Buffer, Communicator, Pending, RawCall, Work};
+use crate::error::{Error, Result};
+use crate::execute::{Flag, Mark};
+use crate::progress::progress;
+use crate::stream::{Event, Stream};
+use crate::{Element, Reduction};
+
+/// A communicator whose calls run on a stream; see [`Communicator::on`].
+#[derive(Clone, Copy, Debug)]
+pub struct OnStream<'a> {
+    communicator: &'a Communicator,
+    stream: &'a Stream,
+}
+
+impl Communicator {
+    /// A new stream of this communicator's device.
+    ///
+    /// # Errors
+    /// What the plugin says.
+    pub fn stream(&self) -> Result<Stream> {
+        self.shared.not_forked()?;
+        Ok(Stream::new(&self.shared, self.device().stream(0)?))
+    }
+
+    /// A stream of the program's own, by the vendor's handle, of this communicator's device.
+    ///
+    /// # Safety
+    /// `native` is a live stream of that device until the answer and its clones are dropped and all
+    /// that was put on it is done.
+    ///
+    /// # Errors
+    /// What the plugin says; not every device has streams of its own.
+    #[allow(unsafe_code, reason = "takes a handle")]
+    pub unsafe fn wrap_stream(&self, native: u64) -> Result<Stream> {
+        self.shared.not_forked()?;
+        // SAFETY: the caller's promise.
+        let stream = unsafe { self.device().wrap_stream(native) };
+        let stream = stream.map_err(|error| refused("wrap_stream", error))?;
+        Ok(Stream::new(&self.shared, stream))
+    }
+
+    /// A new event of this communicator's device, not complete.
+    ///
+    /// # Errors
+    /// What the plugin says.
+    pub fn event(&self) -> Result<Event> {
+        self.shared.not_forked()?;
+        Ok(Event::new(self.device().event()?))
+    }
+
+    /// An event of the program's own, by the vendor's handle, of this communicator's device.
+    ///
+    /// # Safety
+    /// `native` is a live event of that device until the answer and its clones are dropped.
+    ///
+    /// # Errors
+    /// What the plugin says; not every device has events of its own.
+    #[allow(unsafe_code, reason = "takes a handle")]
+    pub unsafe fn wrap_event(&self, native: u64) -> Result<Event> {
+        self.shared.not_forked()?;
+        // SAFETY: the caller's promise.
+        let event = unsafe { self.device().wrap_event(native) };
+        Ok(Event::new(
+            event.map_err(|error| refused("wrap_event", error))?,
+        ))
+    }
+
+    /// The calls of this communicator on a stream: each returns at once, begins when the stream has
+    /// come to it, and what is put on the stream next begins when the call is complete. While the
+    /// stream has not come to a call, its deadline does not run.
+    ///
+    /// A call that fails lets the stream go on; [`Stream::synchronize`] and
+    /// [`Communicator::async_error`] tell of it.
+    ///
+    /// ```no_run
+    /// # fn step(world: &unisono_collectives::Communicator) -> unisono_collectives::Result<()> {
+    /// use unisono_collectives::ReduceOp;
+    /// let (stream, reduced) = (world.stream()?, world.event()?);
+    /// let pending = world.on(&stream).all_reduce(world.buffer::<f32>(1 << 20)?, ReduceOp::Sum)?;
+    /// stream.record(&reduced)?; // complete when the sums are there
+    /// stream.synchronize()?;
+    /// let sums = pending.wait()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn on<'a>(&'a self, stream: &'a Stream) -> OnStream<'a> {
+        OnStream {
+            communicator: self,
+            stream,
+        }
+    }
+}
+
+/// What a plugin says about a handle: nothing is broken by it.
+fn refused(call: &'static str, error: unisono_hal::Error) -> Error {
+    use unisono_hal::Status::{Invalid, Unsupported};
+    match error.status {
+        Unsupported => Error::Unsupported {
+            call,
+            why: error.to_string(),
+        },
+        Invalid => Error::invalid(call, error.to_string()),
+        _ => error.into(),
+    }
+}
+
+impl OnStream<'_> {
+    /// A call by addresses.
+    ///
+    /// # Safety
+    /// As [`Communicator::call_raw`], from when the stream comes to the call until the work is done;
+    /// the buffers stay where they are from now on.
+    ///
+    /// # Errors
+    /// As the safe forms.
+    #[allow(unsafe_code, reason = "takes addresses")]
+    pub unsafe fn start_raw(&self, call: RawCall<'_>) -> Result<Work> {
+        let asked = self.communicator.asked(&call)?;
+        let request = self.communicator.request(asked, call.dtype, call.reduction);
+        self.start(request, None)
+    }
+
+    /// [`Communicator::start_all_reduce`].
+    ///
+    /// # Errors
+    /// As there, and if the stream is another device's.
+    pub fn all_reduce<T: Element>(
+        &self,
+        data: Buffer<T>,
+        op: impl Into<Reduction>,
+    ) -> Result<Pending<Buffer<T>>> {
+        let asked = Asked::all_reduce(data.span(), data.span())?;
+        self.pending(asked, Some(op.into()), data)
+    }
+
+    /// [`Communicator::start_broadcast`].
+    ///
+    /// # Errors
+    /// As there, and if the stream is another device's.
+    pub fn broadcast<T: Element>(&self, data: Buffer<T>, root: u32) -> Result<Pending<Buffer<T>>> {
+        self.pending(Asked::broadcast(data.span(), root), None, data)
+    }
+
+    /// [`Communicator::start_send`].
+    ///
+    /// # Errors
+    /// As there, and if the stream is another device's.
+    pub fn send<T: Element>(&self, data: Buffer<T>, to: u32) -> Result<Pending<Buffer<T>>> {
+        self.pending(Asked::send(data.span(), to), None, data)
+    }
+
+    /// [`Communicator::start_recv`].
+    ///
+    /// # Errors
+    /// As there, and if the stream is another device's.
+    pub fn recv<T: Element>(&self, data: Buffer<T>, from: u32) -> Result<Pending<Buffer<T>>> {
+        self.pending(Asked::recv(data.span(), from), None, data)
+    }
+
+    fn pending<T: Element>(
+        &self,
+        asked: Asked<'_>,
+        reduction: Option<Reduction>,
+        data: Buffer<T>,
+    ) -> Result<Pending<Buffer<T>>> {
+        let request = self.communicator.request(asked, T::TYPE, reduction);
+        let work = self.start(request, Some(Box::new(data.memory())))?;
+        Ok(Pending::new(work, data))
+    }
+
+    fn start(&self, request: Request<'_>, keep: Option<Box<dyn Any + Send>>) -> Result<Work> {
+        let shared = &self.communicator.shared;
+        let number = shared.start_on(request, keep, self.stream)?;
+        Ok(Work::new(Arc::clone(shared), number))
+    }
+}
+
+impl Shared {
+    fn start_on(
+        self: &Arc<Self>,
+        request: Request<'_>,
+        keep: Option<Box<dyn Any + Send>>,
+        stream: &Stream,
+    ) -> Result<u64> {
+        let checked = self.prepare(request)?;
+        stream.fits(self)?;
+        // Both at once: calls come in one order on the stream and on the lane.
+        let mut on = stream.lock();
+        let mut state = self.lane.lock();
+        if let Some(error) = self.lane.failure() {
+            return Err(error.clone());
+        }
+        let gate = stream.gate(self, &mut state)?;
+        let mut op = self.bind_checked(&mut state, checked, keep);
+        op.before = Box::new([Mark::Await(gate.clone(), Flag::Ready)]);
+        op.after = Box::new([Mark::Raise(gate.clone(), Flag::Done)]);
+        let number = self.lane.enqueue(&mut state, op);
+        let passed = stream.pass(&mut on, self, &gate, number);
+        drop((state, on));
+        self.handed_over(passed.and_then(|()| stream.hand_over()))?;
+        progress().activate(&self.lane);
+        Ok(number)
+    }
+
+    /// A stream that could not take what a call waits for ends the communicator.
+    pub(super) fn handed_over(&self, result: Result<()>) -> Result<()> {
+        result.inspect_err(|error: &Error| {
+            self.announce(error);
+            self.lane.fail(error.clone());
+        })
+    }
+}

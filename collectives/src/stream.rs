@@ -1,0 +1,409 @@
+//! Streams and events of the user's own: what a program queues on a device around its collectives.
+//!
+//! A collective that is called *on* a stream ([`Communicator::on`](crate::Communicator::on)) begins
+//! when the stream has come to it, and what the stream does next waits for it. The call returns at
+//! once. The commands run on the communicator's own queue; two flags tie the two.
+//!
+//! A stream is a lane without peers: whoever waits drives it, the progress thread when nobody does.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Instant;
+
+use unisono_hal::{Device, EventReach, Side};
+
+use crate::arena::Arena;
+use crate::communicator::Shared;
+use crate::error::{Error, Result};
+use crate::execute::{Flag, Gate, Lane, Mark, OnFailure, Op, Own, State};
+use crate::fork;
+use crate::progress::{Policy, Watch, progress};
+use crate::signature::{Call, CallKind};
+
+/// An ordered queue of a device. Clones are the same stream.
+///
+/// Any thread. Dropping it ends nothing: what it was given still runs.
+#[derive(Clone)]
+pub struct Stream(Arc<Inner>);
+
+/// A point in a stream's work that other streams and the host can wait for. Clones are the same
+/// event. Any thread.
+#[derive(Clone)]
+pub struct Event(unisono_hal::Event);
+
+struct Inner {
+    lane: Arc<Lane>,
+    device: Device,
+    policy: Policy,
+    generation: u32,
+    ties: Mutex<Vec<Tie>>,
+}
+
+/// A communicator whose collectives were called on the stream.
+struct Tie {
+    shared: Weak<Shared>,
+    gate: Arc<Gate>,
+    /// The number of the last of them.
+    last: u64,
+}
+
+impl Event {
+    pub(crate) fn new(event: unisono_hal::Event) -> Self {
+        Self(event)
+    }
+
+    /// Whether it is complete: a stream has come to where it was recorded last. A new event is not.
+    /// Does not block.
+    ///
+    /// # Errors
+    /// What the plugin says, also of the work that the event stands for.
+    pub fn is_complete(&self) -> Result<bool> {
+        Ok(self.0.is_complete()?)
+    }
+
+    /// Completes it from the host. Does not block.
+    ///
+    /// # Errors
+    /// What the plugin says; not every device's events have this side.
+    pub fn signal(&self) -> Result<()> {
+        self.0.signal()?;
+        // A stream that waits for it is looked at again.
+        progress().kick();
+        Ok(())
+    }
+
+    /// The vendor's own handle, 0 if there is none.
+    #[must_use]
+    pub fn native(&self) -> u64 {
+        self.0.native()
+    }
+}
+
+impl Stream {
+    /// Makes `stream`, of the communicator's device, one to call collectives on.
+    pub(crate) fn new(shared: &Shared, stream: unisono_hal::Stream) -> Self {
+        let device = shared.world.device.clone();
+        let own = Own {
+            rank: shared.world.rank,
+            arena: Arena {
+                ranks: 0,
+                depth: 0,
+                slot_bytes: 0,
+            },
+            signal: 0,
+            slots: 0,
+            signal_host: 0,
+        };
+        let lane = Lane::new(own, Vec::new(), device.clone(), stream, Vec::new());
+        let inner = Arc::new(Inner {
+            lane: Arc::new(lane),
+            device,
+            policy: shared.policy,
+            generation: shared.generation,
+            ties: Mutex::default(),
+        });
+        let hook = Box::new(Tell(Arc::downgrade(&inner)));
+        inner.lane.set_on_failure(hook);
+        Self(inner)
+    }
+
+    /// Completes `event` when the stream has come here. Returns at once.
+    ///
+    /// # Errors
+    /// If the event's device is another, or its streams cannot complete events; what broke the
+    /// stream.
+    pub fn record(&self, event: &Event) -> Result<()> {
+        let sides = event.0.device().info().events;
+        self.with_event("stream.record", event, sides.device_signal)?;
+        self.put(Mark::Record(event.0.clone()))
+    }
+
+    /// What is put on the stream from now on waits for what `event` was recorded for last, or for
+    /// the host to signal it. Returns at once.
+    ///
+    /// # Errors
+    /// If the event does not reach the stream's device, or its streams cannot wait; what broke the
+    /// stream.
+    pub fn wait(&self, event: &Event) -> Result<()> {
+        let sides = event.0.device().info().events;
+        self.with_event("stream.wait", event, sides.device_wait)?;
+        self.put(Mark::WaitEvent(event.0.clone()))
+    }
+
+    /// Waits until all that the library was asked to put on the stream is done, doing the process's
+    /// work meanwhile.
+    ///
+    /// # Errors
+    /// What broke the stream, or a communicator that had calls on it.
+    pub fn synchronize(&self) -> Result<()> {
+        let inner = &self.0;
+        self.usable()?;
+        let lane = &inner.lane;
+        let number = lane.enqueued();
+        let mut result = Ok(());
+        if lane.completed() < number {
+            result = progress().wait(lane, lane.lock(), number, inner.policy, &**inner);
+        }
+        // A failed communicator has let go of the buffers when its wait returns.
+        for (shared, last) in inner.unfinished() {
+            let state = shared.lane.lock();
+            let waited = progress().wait(&shared.lane, state, last, shared.policy, &*shared);
+            result = result.and(waited);
+        }
+        result
+    }
+
+    /// Whether all that the library was asked to put on the stream is done. Does not block.
+    ///
+    /// # Errors
+    /// As [`Stream::synchronize`].
+    pub fn is_done(&self) -> Result<bool> {
+        self.usable()?;
+        let failed = self.0.unfinished().into_iter().find_map(|(shared, _)| {
+            let failure = shared.lane.failure();
+            failure.cloned()
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(self.0.lane.completed() >= self.0.lane.enqueued()),
+        }
+    }
+
+    /// The vendor's own handle, 0 if there is none.
+    #[must_use]
+    pub fn native(&self) -> u64 {
+        self.0.lane.lock().native()
+    }
+
+    /// The device whose queue it is.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.0.device
+    }
+
+    /// Whether `shared`'s collectives can be called on it.
+    pub(crate) fn fits(&self, shared: &Shared) -> Result<()> {
+        self.usable()?;
+        let (ours, theirs) = (self.0.device.info(), shared.world.device.info());
+        if (ours.id, &ours.name) == (theirs.id, &theirs.name) {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            "on",
+            format!(
+                "the stream is of device `{}`, the communicator uses device `{}`",
+                ours.name, theirs.name
+            ),
+        ))
+    }
+
+    /// Locks the stream. Before any communicator's lane, and of several by their [`Stream::place`].
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lane.lock()
+    }
+
+    /// A number by which streams are ordered.
+    pub(crate) fn place(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// Where the stream and the communicator wait for each other. `state` is the communicator's.
+    pub(crate) fn gate(&self, shared: &Arc<Shared>, state: &mut State) -> Result<Arc<Gate>> {
+        let mut ties = self.0.ties();
+        ties.retain(|tie| tie.shared.strong_count() > 0);
+        let known = ties.iter().find(|tie| tie.is_of(shared));
+        if let Some(tie) = known {
+            return Ok(tie.gate.clone());
+        }
+        let gate = Gate::new(&shared.world.device, shared.world.bell.as_ref())?;
+        state.add_gate(&gate);
+        ties.push(Tie {
+            shared: Arc::downgrade(shared),
+            gate: gate.clone(),
+            last: 0,
+        });
+        Ok(gate)
+    }
+
+    /// Lets the stream open the gate, and wait until call `last` of the communicator's lane has
+    /// passed it. `on` is the stream's.
+    pub(crate) fn pass(
+        &self,
+        on: &mut State,
+        shared: &Arc<Shared>,
+        gate: &Arc<Gate>,
+        last: u64,
+    ) -> Result<()> {
+        let mut ties = self.0.ties();
+        if let Some(tie) = ties.iter_mut().find(|tie| tie.is_of(shared)) {
+            tie.last = last;
+        }
+        drop(ties);
+        let raise = Mark::Raise(gate.clone(), Flag::Ready);
+        let wait = Mark::Await(gate.clone(), Flag::Done);
+        self.0.lane.enqueue(on, op(vec![raise, wait])?);
+        Ok(())
+    }
+
+    /// Gives the device what the stream has been given: what the program puts there next by the
+    /// vendor's own means must come after it. With no lane locked.
+    pub(crate) fn hand_over(&self) -> Result<()> {
+        let lane = &self.0.lane;
+        loop {
+            let mut on = lane.lock();
+            lane.advance(&mut on);
+            if on.is_handed_over() || lane.failure().is_some() {
+                break;
+            }
+            // The queue is full: what makes room may be another lane's work.
+            drop(on);
+            if !progress().drive() {
+                std::thread::yield_now();
+            }
+        }
+        progress().activate(lane);
+        lane.failure().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    fn put(&self, mark: Mark) -> Result<()> {
+        self.usable()?;
+        let mut on = self.lock();
+        self.0.lane.enqueue(&mut on, op(vec![mark])?);
+        drop(on);
+        self.hand_over()
+    }
+
+    fn with_event(&self, call: &'static str, event: &Event, side: Side) -> Result<()> {
+        if side == Side::Absent {
+            return Err(Error::Unsupported {
+                call,
+                why: format!(
+                    "events of device `{}` lack it",
+                    event.0.device().info().name
+                ),
+            });
+        }
+        let info = event.0.device().info();
+        if info.event_reach == EventReach::Device && info.id != self.0.device.info().id {
+            return Err(Error::invalid(
+                call,
+                format!(
+                    "the event is of device `{}` and reaches no stream of device `{}`",
+                    info.name,
+                    self.0.device.info().name
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    fn usable(&self) -> Result<()> {
+        if !fork::is(self.0.generation) {
+            return Err(Error::ForkedProcess);
+        }
+        let failure = self.0.lane.failure();
+        failure.map_or(Ok(()), |error| Err(error.clone()))
+    }
+}
+
+/// An op of a stream.
+fn op(marks: Vec<Mark>) -> Result<Op> {
+    // A name for errors, which a stream's ops have none of.
+    let call = Call {
+        kind: CallKind::Barrier,
+        sequence: 0,
+        count: 0,
+        dtype: None,
+        op: None,
+        root: None,
+        plan: 0,
+    };
+    Op::marks(marks, call)
+}
+
+impl Inner {
+    fn ties(&self) -> MutexGuard<'_, Vec<Tie>> {
+        self.ties.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The communicators that have calls on the stream which are not complete, with the last's
+    /// number.
+    fn unfinished(&self) -> Vec<(Arc<Shared>, u64)> {
+        let ties = self.ties();
+        let live = ties
+            .iter()
+            .filter_map(|tie| Some((tie.shared.upgrade()?, tie.last)));
+        live.filter(|(shared, last)| shared.lane.completed() < *last)
+            .collect()
+    }
+
+    /// The stream has failed: calls that wait for it never begin.
+    fn spread(&self, error: &Error) {
+        for (shared, _) in self.unfinished() {
+            shared.announce(error);
+            shared.lane.fail(error.clone());
+        }
+    }
+}
+
+impl Tie {
+    fn is_of(&self, shared: &Arc<Shared>) -> bool {
+        std::ptr::eq(self.shared.as_ptr(), Arc::as_ptr(shared))
+    }
+}
+
+impl Watch for Inner {
+    fn look(&self, now: Instant) {
+        for (shared, _) in self.unfinished() {
+            Watch::look(&*shared, now);
+        }
+        // What a failed lane's queue still does may have raised a flag over its release.
+        for tie in self.ties().iter() {
+            let failed = |shared: Arc<Shared>| shared.lane.failure().is_some();
+            if tie.shared.upgrade().is_none_or(failed) {
+                tie.gate.release();
+            }
+        }
+    }
+
+    fn lingering(&self) -> Vec<u32> {
+        Vec::new()
+    }
+}
+
+/// Tells the communicators when the stream fails.
+struct Tell(Weak<Inner>);
+
+impl OnFailure for Tell {
+    fn failed(&self, error: &Error) {
+        if let Some(inner) = self.0.upgrade() {
+            inner.spread(error);
+        }
+    }
+
+    fn suspects(&self, error: &Error) -> bool {
+        // Nobody else can explain it.
+        self.failed(error);
+        false
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if !fork::is(self.generation) {
+            // The stream is the parent's too.
+            std::mem::forget(self.lane.clone());
+        }
+    }
+}
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Stream({})", self.0.device.info().name)
+    }
+}
+
+impl std::fmt::Debug for Event {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Event({})", self.0.device().info().name)
+    }
+}

@@ -1,0 +1,217 @@
+//! Collectives on streams of the user's: in order with what else a stream does, and never in the way
+//! of a failure.
+
+use std::time::{Duration, Instant};
+
+use unisono::{Communicator, Error, Op, RawCall, ReduceOp, Sizes, group};
+use unisono_tests::{threads, watchdog};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// How long something is held up that must not be done meanwhile.
+const HELD: Duration = Duration::from_millis(100);
+
+fn ones(world: &Communicator) -> unisono::Buffer<i64> {
+    let mut buffer = world.buffer::<i64>(1000).expect("a buffer");
+    buffer.fill(1 + i64::from(world.rank()));
+    buffer
+}
+
+/// What all ranks' [`ones`] add up to.
+fn sum(ranks: u32) -> i64 {
+    i64::from(ranks * (ranks + 1) / 2)
+}
+
+#[test]
+fn a_call_waits_for_the_stream_and_the_stream_for_the_call() {
+    let _watchdog = watchdog("streams", LIMIT);
+    for link in ["none", "shm"] {
+        threads(
+            3,
+            move |options| options.without_links = vec![link.to_owned()],
+            |world| {
+                let stream = world.stream().expect("a stream");
+                let (go, done) = (world.event().expect("one"), world.event().expect("one"));
+                stream.wait(&go).expect("it waits");
+                let since = Instant::now();
+                let pending = world.on(&stream).all_reduce(ones(&world), ReduceOp::Sum);
+                let pending = pending.expect("it starts");
+                stream.record(&done).expect("it records");
+                assert!(since.elapsed() < HELD, "it returns at once");
+                std::thread::sleep(HELD);
+                assert!(!done.is_complete().expect("no error"));
+                assert!(!pending.is_done().expect("no error"));
+                assert!(!stream.is_done().expect("no error"));
+                go.signal().expect("the host opens it");
+                stream.synchronize().expect("no error");
+                assert!(stream.is_done().expect("no error"));
+                assert!(done.is_complete().expect("no error"));
+                let sums = pending.wait().expect("no error");
+                assert!(sums.iter().all(|x| *x == sum(3)), "{}", sums[0]);
+                world.finalize().expect("finalize");
+            },
+        );
+    }
+}
+
+#[test]
+fn many_calls_on_two_streams_keep_their_order() {
+    let _watchdog = watchdog("streams", LIMIT);
+    threads(
+        2,
+        |_| {},
+        |world| {
+            let copy = world.duplicate().expect("a copy");
+            let (first, second) = (world.stream().expect("one"), world.stream().expect("one"));
+            let mut pending = Vec::new();
+            // Each stream begins with what the other ends.
+            let handed = world.event().expect("an event");
+            for _ in 0..500 {
+                let one = world.on(&first).all_reduce(ones(&world), ReduceOp::Sum);
+                pending.push(one.expect("it starts"));
+            }
+            first.record(&handed).expect("it records");
+            second.wait(&handed).expect("it waits");
+            for on in [&world, &copy] {
+                let one = on.on(&second).all_reduce(ones(&world), ReduceOp::Max);
+                pending.push(one.expect("it starts"));
+            }
+            second.synchronize().expect("no error");
+            assert!(first.is_done().expect("no error"), "what it waited for is");
+            for (at, one) in pending.into_iter().enumerate() {
+                assert!(one.is_done().expect("no error"));
+                let of = if at < 500 { 3 } else { 2 };
+                assert_eq!(one.wait().expect("no error")[999], of);
+            }
+            drop(copy);
+            world.finalize().expect("finalize");
+        },
+    );
+}
+
+#[test]
+#[allow(
+    unsafe_code,
+    reason = "groups on streams return before their calls are done"
+)]
+fn a_group_runs_on_its_streams() {
+    let _watchdog = watchdog("streams", LIMIT);
+    threads(
+        3,
+        |_| {},
+        |world| {
+            let (rank, ranks) = (world.rank(), world.size());
+            let streams = [world.stream().expect("one"), world.stream().expect("one")];
+            let go = world.event().expect("one");
+            streams[1].wait(&go).expect("it waits");
+            let mine = [rank; 100];
+            let (mut theirs, mut sums) = ([99; 100], [0_u32; 100]);
+            let (to, from) = (theirs.as_mut_ptr(), sums.as_mut_ptr());
+            // SAFETY: the arrays outlive the synchronisation below, and nothing touches them before.
+            let (theirs_in, sums_in) = unsafe {
+                let theirs = std::slice::from_raw_parts_mut(to, 100);
+                (theirs, std::slice::from_raw_parts_mut(from, 100))
+            };
+            group(|group| {
+                let mut on = group.on(&world);
+                for stream in &streams {
+                    // SAFETY: as above.
+                    unsafe { on.on_stream(stream) }?;
+                }
+                on.send(&mine, (rank + 1) % ranks)?;
+                on.recv(theirs_in, (rank + ranks - 1) % ranks)?;
+                on.all_reduce(&mine, sums_in, ReduceOp::Sum)
+            })
+            .expect("it starts");
+            std::thread::sleep(HELD);
+            assert!(!streams[0].is_done().expect("no error"), "it waits too");
+            go.signal().expect("the host opens it");
+            for stream in &streams {
+                stream.synchronize().expect("no error");
+            }
+            assert_eq!(theirs, [(rank + ranks - 1) % ranks; 100]);
+            assert_eq!(sums, [3; 100]);
+            world.finalize().expect("finalize");
+        },
+    );
+}
+
+#[test]
+fn a_deadline_does_not_run_while_the_stream_has_not_come_to_the_call() {
+    let _watchdog = watchdog("streams", LIMIT);
+    let short = Duration::from_millis(400);
+    threads(
+        2,
+        move |options| options.timeouts.op = short,
+        move |world| {
+            let stream = world.stream().expect("a stream");
+            let go = world.event().expect("an event");
+            stream.wait(&go).expect("it waits");
+            let pending = world.on(&stream).all_reduce(ones(&world), ReduceOp::Sum);
+            std::thread::sleep(short * 3);
+            go.signal().expect("the host opens it");
+            stream.synchronize().expect("no error");
+            assert_eq!(pending.expect("it starts").wait().expect("none")[0], 3);
+            world.finalize().expect("finalize");
+        },
+    );
+}
+
+#[test]
+fn a_failure_lets_the_stream_go_on_and_is_told() {
+    let _watchdog = watchdog("streams", LIMIT);
+    threads(
+        2,
+        |_| {},
+        |world| {
+            let (stream, done) = (world.stream().expect("one"), world.event().expect("one"));
+            if world.rank() == 0 {
+                let pending = world.on(&stream).all_reduce(ones(&world), ReduceOp::Sum);
+                stream.record(&done).expect("it records");
+                let error = stream.synchronize().expect_err("nobody else calls");
+                assert!(matches!(error, Error::Aborted { by: 1, .. }), "{error}");
+                assert!(world.async_error().is_some());
+                while !done.is_complete().expect("the stream goes on") {
+                    std::thread::yield_now();
+                }
+                assert!(pending.expect("it started").wait().is_err());
+                let again = world.on(&stream).all_reduce(ones(&world), ReduceOp::Sum);
+                assert!(again.is_err(), "the communicator is broken");
+            } else {
+                std::thread::sleep(HELD);
+                world.abort_handle().abort("to see what happens");
+            }
+        },
+    );
+}
+
+#[test]
+#[allow(unsafe_code, reason = "raw calls")]
+fn wrong_calls_and_handles_are_refused() {
+    let _watchdog = watchdog("streams", LIMIT);
+    threads(
+        2,
+        |_| {},
+        |world| {
+            let stream = world.stream().expect("a stream");
+            let data = [1_u8; 3];
+            let call = RawCall {
+                op: Op::AllGather,
+                input: data.as_ptr() as u64,
+                output: data.as_ptr() as u64,
+                sizes: Sizes::Equal(3),
+                dtype: unisono::DataType::U8,
+                reduction: None,
+            };
+            // SAFETY: it is refused before anything is touched.
+            let refused = unsafe { world.on(&stream).start_raw(call) };
+            assert!(refused.is_err_and(|error| error.is_harmless()));
+            stream.synchronize().expect("nothing is on it");
+            // SAFETY: no such stream is used.
+            let wrapped = unsafe { world.wrap_stream(0x1234) };
+            let error = wrapped.expect_err("this device has no streams of a vendor's");
+            assert!(error.is_harmless(), "{error}");
+            world.finalize().expect("finalize");
+        },
+    );
+}
