@@ -72,6 +72,19 @@ const SUITES: &[Suite] = &[
     of_tests!("init"),
     of_tests!("large"),
     Suite {
+        name: "recorded",
+        arguments: &[
+            "test",
+            "--release",
+            "--package",
+            "unisono-recorded",
+            "--",
+            "--nocapture",
+        ],
+        environment: &[],
+        before: &[],
+    },
+    Suite {
         name: "plans",
         arguments: &["test", "--release", "--package", "unisono-plan"],
         environment: &[],

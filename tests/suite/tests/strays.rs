@@ -11,9 +11,10 @@ use unisono_tests::{Collective, Count, Held, Job, Rank, Rng, Try, resident_bytes
 
 const LIMIT: Duration = Duration::from_secs(400);
 const RANKS: u32 = 4;
-/// Connections to a job that runs, and to the port at which one comes together.
-const RUNNING: Count = Count::new(300, 10_000);
-const JOINING: Count = Count::new(100, 1000);
+/// Connections to a job that runs, half of them at its control ports and half at its links'; and to
+/// the port at which one comes together.
+const RUNNING: Count = Count::new(300, 20_000);
+const JOINING: Count = Count::new(100, 10_000);
 
 /// What a stranger does.
 const KINDS: [&str; 7] = [

@@ -1,0 +1,90 @@
+//! The flag lines of a communicator, as `collectives/src/arena.rs` lays them out.
+
+use std::collections::HashMap;
+
+use crate::job::SLOTS;
+use crate::log::Log;
+
+/// A flag: its line in the block that `owner` has for `peer`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flag {
+    /// The rank in whose memory it lies, and who waits for it.
+    pub owner: u32,
+    /// The other rank of the pair.
+    pub peer: u32,
+    /// What it says.
+    pub line: Line,
+}
+
+/// What a flag says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// The peer filled this slot.
+    Data(u32),
+    /// The peer gave a slot back.
+    Credit,
+    /// The stream has something for its link.
+    Doorbell,
+    /// The link has read a source.
+    Done,
+}
+
+/// All flags of a program.
+#[derive(Debug)]
+pub(crate) struct Flags {
+    pub list: Vec<Flag>,
+    known: HashMap<u64, u32>,
+    /// Signal memory by rank.
+    bases: Vec<u64>,
+}
+
+const LINE: u64 = 64;
+
+impl Flags {
+    pub(crate) fn new(log: &Log, ranks: u32) -> Result<Self, String> {
+        let bases = (0..ranks).map(|rank| {
+            let mut own = log.signals.iter().filter(|region| region.rank == rank);
+            match (own.next(), own.next()) {
+                (Some(region), None) => Ok(region.at.start),
+                _ => Err(format!("rank {rank} has one signal part")),
+            }
+        });
+        Ok(Self {
+            list: Vec::new(),
+            known: HashMap::new(),
+            bases: bases.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The flag at an address.
+    pub(crate) fn at(&mut self, address: u64) -> Result<u32, String> {
+        if let Some(number) = self.known.get(&address) {
+            return Ok(*number);
+        }
+        let flag = self.find(address);
+        let flag = flag.ok_or_else(|| format!("{address:#x} is no flag"))?;
+        let number = self.list.len() as u32;
+        self.list.push(flag);
+        self.known.insert(address, number);
+        Ok(number)
+    }
+
+    fn find(&self, address: u64) -> Option<Flag> {
+        let depth = u64::from(SLOTS);
+        let counters = ((2 * depth + 6) * 16).next_multiple_of(LINE);
+        let block = (depth + 3) * LINE + counters;
+        let whole = block * self.bases.len() as u64;
+        (0..).zip(&self.bases).find_map(|(owner, base)| {
+            let offset = address.checked_sub(*base).filter(|o| *o < whole)?;
+            let (peer, within) = ((offset / block) as u32, offset % block);
+            let line = match within / LINE {
+                line if line < depth => Line::Data(line as u32),
+                line if line == depth => Line::Credit,
+                line if line == depth + 1 => Line::Doorbell,
+                line if line == depth + 2 => Line::Done,
+                _ => return None,
+            };
+            (within % LINE == 0).then_some(Flag { owner, peer, line })
+        })
+    }
+}
