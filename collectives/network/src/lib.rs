@@ -17,6 +17,7 @@ mod builder;
 mod error;
 pub mod flow;
 mod graph;
+pub mod levels;
 mod network;
 mod rational;
 mod restrict;

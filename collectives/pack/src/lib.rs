@@ -50,7 +50,6 @@ mod error;
 mod flow;
 mod gather;
 mod grow;
-mod levels;
 mod lp;
 mod mates;
 mod nearest;
@@ -70,6 +69,6 @@ pub use gather::{
     MOST_VERTICES, all_gather, broadcast, reduce, reduce_scatter, shallow_all_gather,
     shallow_reduce_scatter,
 };
-pub use levels::{Level, Levels, levels};
 pub use rings::{Ring, Rings, rings};
 pub use tree::{Packing, Pair, PairPacking, Tree, Way};
+pub use unisono_network::levels::{Level, Levels, levels};

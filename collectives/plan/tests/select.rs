@@ -4,7 +4,8 @@ use unisono_plan::cost::{
     Fabric, FabricError, Link, Measurements, Node, Picoseconds, PlanName, Point, Rate, Speeds,
     bus_factor, predict,
 };
-use unisono_plan::select::{Override, Overrides, Request, SelectError, Selection, select};
+use unisono_plan::select::{Override, Overrides, Plan, Request, SelectError, Selection, select};
+use unisono_plan::template::Family;
 use unisono_plan::{Algorithm, Op, OpKind};
 
 const MIB: u64 = 1 << 20;
@@ -168,7 +169,7 @@ fn a_narrow_way_out_of_the_node_favours_the_ring() {
         &Overrides::NONE,
     )
     .unwrap();
-    assert_eq!(got.winner().algorithm, Algorithm::Ring, "{got}");
+    assert_eq!(got.winner().plan, Plan::Flat(Algorithm::Ring), "{got}");
 }
 
 #[test]
@@ -176,10 +177,10 @@ fn small_messages_take_one_shot_and_large_ones_two() {
     let fabric = shared_memory(4, 4);
     let choose = |bytes| {
         let got = select(&request(Op::AllReduce, bytes), &fabric, &Overrides::NONE).unwrap();
-        got.winner().algorithm
+        got.winner().plan
     };
-    assert_eq!(choose(8), Algorithm::MeshOneShot);
-    assert_eq!(choose(64 * MIB), Algorithm::MeshTwoShot);
+    assert_eq!(choose(8), Plan::Flat(Algorithm::MeshOneShot));
+    assert_eq!(choose(64 * MIB), Plan::Flat(Algorithm::MeshTwoShot));
 }
 
 #[test]
@@ -216,7 +217,7 @@ fn deterministic_mode_takes_folds_in_rank_order_only() {
             };
             let got = select(&ask, &classical(ranks), &Overrides::NONE).unwrap();
             assert!(
-                got.winner().algorithm.folds_in_rank_order(Op::AllReduce),
+                got.winner().template.folds_in_rank_order(Op::AllReduce),
                 "{got}"
             );
         }
@@ -228,7 +229,7 @@ fn force(algorithm: Algorithm, windowed: Option<bool>) -> Overrides {
         rules: vec![Override {
             op: Some(OpKind::AllReduce),
             bytes: 0..=MIB,
-            algorithm,
+            algorithm: algorithm.into(),
             windowed,
             put_bytes: None,
         }],
@@ -241,7 +242,7 @@ fn an_override_wins_within_its_bounds() {
     let rules = force(Algorithm::Ring, None);
     let choose = |op, bytes| select(&request(op, bytes), &fabric, &rules).unwrap();
     let forced = choose(Op::AllReduce, 8);
-    assert!(forced.forced && forced.winner().algorithm == Algorithm::Ring);
+    assert!(forced.forced && forced.winner().plan == Plan::Flat(Algorithm::Ring));
     assert!(forced.to_string().contains("an override forces it"));
     assert!(!choose(Op::AllReduce, MIB + 1).forced);
     assert!(!choose(Op::AllGather, 8).forced);
@@ -277,7 +278,7 @@ fn an_override_that_cannot_run_is_an_error_that_says_why() {
     assert!(matches!(
         error,
         SelectError::Forced {
-            algorithm: Algorithm::Ring,
+            algorithm: Family::Algorithm(Algorithm::Ring),
             ..
         }
     ));
@@ -296,7 +297,8 @@ fn slots_too_small_for_a_plan_exclude_it() {
     };
     let got = select(&ask, &classical(64), &Overrides::NONE).unwrap();
     let why_not = |algorithm| {
-        let of = |c: &&unisono_plan::select::Candidate| c.algorithm == algorithm && !c.windowed;
+        let of =
+            |c: &&unisono_plan::select::Candidate| c.plan == Plan::Flat(algorithm) && !c.windowed;
         got.candidates
             .iter()
             .find(of)
@@ -318,7 +320,7 @@ fn a_chain_takes_more_pieces_than_it_must() {
     let chain = got
         .candidates
         .iter()
-        .find(|c| c.algorithm == Algorithm::Chain);
+        .find(|c| c.plan == Plan::Flat(Algorithm::Chain));
     let chain = chain.unwrap();
     // sqrt((s - 1) S / (alpha B)) is 61 pieces; powers of two are tried.
     assert_eq!(chain.pieces, 64, "{got}");
@@ -421,15 +423,15 @@ fn what_was_measured_decides_before_what_is_predicted() {
     let asked = request(op, 1 << 20);
     let by_cost = select(&asked, &fabric, &Overrides::NONE).unwrap();
     // Whatever the cost model thinks best is measured as slow, another plan as fast.
-    let (slow, fast) = (by_cost.winner().algorithm, Algorithm::RecursiveDoubling);
+    let (slow, fast) = (&by_cost.winner().label, "recursive_doubling");
     assert_ne!(slow, fast);
     let mut measured = Measurements::default();
-    for (algorithm, time) in [(slow, 9_000_000), (fast, 5_000_000)] {
+    for (algorithm, time) in [(&**slow, 9_000_000), (fast, 5_000_000)] {
         for (bytes, put_bytes) in [(8, 64), (1 << 21, 8192)] {
             let plan = PlanName {
                 op: op.kind(),
                 windowed: false,
-                algorithm: algorithm.name().into(),
+                algorithm: algorithm.into(),
             };
             let time = Picoseconds(time);
             measured.insert(
@@ -451,7 +453,7 @@ fn what_was_measured_decides_before_what_is_predicted() {
     );
     let chosen = select(&asked, &tuned, &Overrides::NONE).unwrap();
     let winner = chosen.winner();
-    assert_eq!(winner.algorithm, fast);
+    assert_eq!(winner.label, fast);
     assert_eq!(winner.measured, Some(Picoseconds(5_000_000)));
     assert!(winner.put_bytes <= 8192, "the cut that was measured");
     // Plans that were not measured are behind those that were.
@@ -472,7 +474,7 @@ fn an_override_may_say_how_large_puts_are() {
     let rule = Override {
         op: Some(OpKind::AllReduce),
         bytes: 0..=u64::MAX,
-        algorithm: Algorithm::Ring,
+        algorithm: Algorithm::Ring.into(),
         windowed: None,
         put_bytes: Some(8192),
     };

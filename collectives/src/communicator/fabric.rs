@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use unisono_graph::LinkType;
 use unisono_plan::cost::{Fabric, Link, Node, Rate, Speeds};
 
+use super::templates::templates;
 use crate::tune::LinkFigures;
 use crate::world::World;
 
@@ -41,6 +42,56 @@ pub(super) fn fabric(world: &World, members: &[u32], speeds: &[RankSpeed]) -> Fa
     }
 }
 
+/// What can leave a node in all, where that is less than its ways together: ways share network
+/// cards, and the links from a rank to a switch.
+///
+/// A measured link proves that at least that much can.
+fn exit(
+    world: &World,
+    members: &[u32],
+    is_here: impl Fn(usize) -> bool,
+    measured: &BTreeMap<String, LinkFigures>,
+) -> Rate {
+    let graph = &world.graph;
+    let (mut groups, mut links) = (BTreeMap::new(), BTreeMap::new());
+    let mut least = 0;
+    for from in (0..members.len()).filter(|at| is_here(*at)) {
+        for to in (0..members.len()).filter(|at| !is_here(*at)) {
+            let (from, to) = (members[from], members[to]);
+            let Some(way) = graph.ways(from, to).into_iter().next() else {
+                continue;
+            };
+            if let Some(figures) = measured.get(&way.kind) {
+                least = least.max(figures.bytes_per_second);
+            }
+            let first = (graph.rank(from).into_iter())
+                .flat_map(|start| graph.links_from(start))
+                .filter(|(_, link)| {
+                    let class = (&link.plugin, &link.kind, link.rail);
+                    let is_switch = graph.vertex(link.to).device().is_none();
+                    class == (&way.plugin, &way.kind, way.rail)
+                        && (is_switch || Some(link.to) == graph.rank(to))
+                });
+            for (id, link) in first {
+                let is_switch = graph.vertex(link.to).device().is_none();
+                match link.shared {
+                    Some(group) => {
+                        let capacity = &graph.capacity_groups()[group.index()];
+                        groups.insert(group, capacity.bytes_per_second);
+                    }
+                    None if is_switch => {
+                        links.insert(id, link.bytes_per_second);
+                    }
+                    // It has a way of its own.
+                    None => return Rate::UNKNOWN,
+                }
+            }
+        }
+    }
+    let all = groups.values().chain(links.values()).copied();
+    Rate::bytes_per_second(all.fold(0, u64::saturating_add).max(least))
+}
+
 /// The fabric with measured figures for some kinds of links.
 fn with_links(
     world: &World,
@@ -64,7 +115,7 @@ fn with_links(
                 .map(|(_, speed)| speed.cores)
                 .min()
                 .unwrap_or(0),
-            exit: Rate::UNKNOWN,
+            exit: exit(world, members, |member| node_of[member] == node, measured),
         })
         .collect();
     let reduce = speeds
@@ -80,7 +131,7 @@ fn with_links(
         copy: reduce,
         port: Rate::UNKNOWN,
     };
-    let link = |from: u32, to: u32| {
+    let of_pair = |from: u32, to: u32| {
         let ways = world
             .graph
             .ways(members[from as usize], members[to as usize]);
@@ -109,6 +160,17 @@ fn with_links(
             }
         }
     };
+    // Each pair is asked about more often than the graph should be searched.
+    let count = members.len() as u32;
+    let all = 0..count;
+    let pairs: Vec<Link> = all
+        .clone()
+        .flat_map(|from| all.clone().map(move |to| (from, to)))
+        .map(|(from, to)| of_pair(from, to))
+        .collect();
+    let link = |from: u32, to: u32| pairs[from as usize * members.len() + to as usize];
+    let found = templates(count, link);
     Fabric::new(&node_of, &described, ranks, link)
+        .and_then(|fabric| fabric.with_templates(found, &node_of, &described, ranks, link))
         .expect("a communicator has a rank, and each is on a node of the table")
 }

@@ -3,37 +3,22 @@
 use unisono_plan::Op;
 use unisono_plan::cost::Fabric;
 use unisono_plan::geometry::Sizes;
-use unisono_plan::select::{Override, Overrides};
+use unisono_plan::select::Plan;
 
 use super::Communicator;
 use super::asked::{Asked, Ends};
 use super::start::Request;
 use crate::error::Result;
 use crate::signature::CallKind;
-use crate::{Algorithm, DataType, ReduceOp};
+use crate::{DataType, ReduceOp};
 
-/// A plan by name, cut in a certain way. All ranks must name the same.
+/// One plan of the communicator's fabric, cut in a certain way. All ranks must name the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Forced {
-    pub algorithm: Algorithm,
+    pub plan: Plan,
     pub windowed: bool,
     /// Bytes of the largest put.
     pub put_bytes: u64,
-}
-
-impl Forced {
-    /// The rule that selects this plan and no other.
-    pub(super) fn rule(self) -> Overrides {
-        Overrides {
-            rules: vec![Override {
-                op: None,
-                bytes: 0..=u64::MAX,
-                algorithm: self.algorithm,
-                windowed: Some(self.windowed),
-                put_bytes: Some(self.put_bytes),
-            }],
-        }
-    }
 }
 
 impl Communicator {

@@ -17,6 +17,7 @@ mod shared;
 mod split;
 mod start;
 mod stream;
+mod templates;
 mod window;
 mod wire;
 mod work;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use unisono_hal::SupportQuery;
 use unisono_plan::geometry::Sizes;
-use unisono_plan::select::{self, Overrides, Selection};
-use unisono_plan::{Action, Geometry, GeometryError, Op, Program, Shape};
+use unisono_plan::select::{self, Overrides, SelectError, Selection};
+use unisono_plan::{Action, Geometry, GeometryError, Op, Program, Shape, Template};
 
 use super::Communicator;
 use super::asked::Asked;
@@ -100,7 +100,7 @@ struct Kept {
 
 /// What was chosen for a call.
 struct Choice {
-    algorithm: Algorithm,
+    template: Template,
     windowed: bool,
     pieces: u64,
     /// Bytes that a put holds at most.
@@ -156,22 +156,20 @@ impl Shared {
         })?;
         let unsupported = |why: String| Error::Unsupported { call, why };
         let choice = self.choose(key, bytes)?;
-        let program = unisono_plan::generate(
-            choice.algorithm,
-            &Shape {
-                op: key.op,
-                ranks: self.size(),
-                rank: self.rank,
-                windowed: choice.windowed,
-            },
-        )
-        .map(one_way)
-        .map_err(|e| unsupported(e.to_string()))?;
+        let shape = Shape {
+            op: key.op,
+            ranks: self.size(),
+            rank: self.rank,
+            windowed: choice.windowed,
+        };
+        let program = (choice.template.generate(&shape))
+            .map(one_way)
+            .map_err(|e| unsupported(e.to_string()))?;
         let geometry = self
             .cut(key, &program, &choice)
             .map_err(|e| unsupported(e.to_string()))?;
         let mut hash = mix(choice.pieces
-            ^ (choice.algorithm as u64) << 56
+            ^ choice.template.digest()
             ^ u64::from(choice.windowed) << 55
             ^ self.slot_bytes.rotate_left(17));
         if key.kind != CallKind::AllToAllV {
@@ -208,7 +206,7 @@ impl Shared {
             // A rank knows its own sizes alone, so nothing can be chosen by them, and each block
             // has pieces of its own.
             return Ok(Choice {
-                algorithm: Algorithm::MeshOneShot,
+                template: Algorithm::MeshOneShot.into(),
                 windowed: false,
                 pieces: 0,
                 put_bytes: self.slot_bytes,
@@ -223,14 +221,23 @@ impl Shared {
             windows: key.windows,
             deterministic: in_order || self.world.options.deterministic,
         };
-        let rule = key.forced.map(Forced::rule);
-        let selection = self.select(&request, rule.as_ref().unwrap_or(&self.overrides))?;
-        let winner = selection.winner();
+        let chosen = match key.forced {
+            None => {
+                let selection = self.select(&request, &self.overrides)?;
+                selection.winner().clone()
+            }
+            Some(Forced {
+                plan,
+                windowed,
+                put_bytes,
+            }) => select::exactly(&request, &self.fabric, plan, windowed, put_bytes)
+                .map_err(|error| unsupported(&request, &error))?,
+        };
         Ok(Choice {
-            algorithm: winner.algorithm,
-            windowed: winner.windowed,
-            pieces: winner.pieces,
-            put_bytes: winner.put_bytes.min(self.slot_bytes),
+            template: chosen.template,
+            windowed: chosen.windowed,
+            pieces: chosen.pieces,
+            put_bytes: chosen.put_bytes.min(self.slot_bytes),
         })
     }
 
@@ -255,10 +262,8 @@ impl Shared {
     }
 
     fn select(&self, request: &select::Request, overrides: &Overrides) -> Result<Selection> {
-        select::select(request, &self.fabric, overrides).map_err(|e| Error::Unsupported {
-            call: request.op.name(),
-            why: e.to_string(),
-        })
+        select::select(request, &self.fabric, overrides)
+            .map_err(|error| unsupported(request, &error))
     }
 
     fn explain(&self, op: Op, bytes: u64, dtype: DataType, windows: bool) -> Result<Explanation> {
@@ -343,6 +348,13 @@ impl Shared {
     }
 }
 
+fn unsupported(request: &select::Request, error: &SelectError) -> Error {
+    Error::Unsupported {
+        call: request.op.name(),
+        why: error.to_string(),
+    }
+}
+
 /// A message without the acknowledgement of each piece, which the plan has so that the sender
 /// hears of its peer's call.
 ///
@@ -390,10 +402,10 @@ fn check_type(request: &Request<'_>) -> Result<()> {
 pub struct Explanation(Selection);
 
 impl Explanation {
-    /// The algorithm that runs.
+    /// The name of the algorithm or template that runs.
     #[must_use]
-    pub fn algorithm(&self) -> Algorithm {
-        self.0.winner().algorithm
+    pub fn algorithm(&self) -> &'static str {
+        self.0.winner().template.name()
     }
 
     /// Whether it goes over windows, else it is staged.

@@ -144,10 +144,10 @@ impl Plans<'_> {
             name: PlanName {
                 op: self.op.kind(),
                 windowed: candidate.windowed,
-                algorithm: candidate.algorithm.name().to_owned(),
+                algorithm: candidate.label.clone().into_owned(),
             },
             forced: Forced {
-                algorithm: candidate.algorithm,
+                plan: candidate.plan,
                 windowed: candidate.windowed,
                 put_bytes,
             },

@@ -11,7 +11,7 @@ fn chain() -> Rules {
         rules: vec![Override {
             op: None,
             bytes: 1 << 20..=u64::MAX,
-            algorithm: Algorithm::Chain,
+            algorithm: Algorithm::Chain.into(),
             windowed: Some(false),
             put_bytes: Some(128 << 10),
         }],

@@ -20,7 +20,7 @@ fn windows() -> Rules {
         rules: vec![Override {
             op: None,
             bytes: BLOCK as u64..=u64::MAX,
-            algorithm: Algorithm::MeshOneShot,
+            algorithm: Algorithm::MeshOneShot.into(),
             windowed: Some(true),
             put_bytes: None,
         }],

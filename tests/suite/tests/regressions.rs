@@ -11,7 +11,7 @@ fn only(algorithm: Algorithm) -> Rules {
         rules: vec![Override {
             op: Some(unisono::plan::OpKind::AllReduce),
             bytes: 0..=u64::MAX,
-            algorithm,
+            algorithm: algorithm.into(),
             windowed: Some(false),
             put_bytes: None,
         }],

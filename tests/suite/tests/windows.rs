@@ -12,7 +12,7 @@ fn force(algorithm: Algorithm) -> Rules {
         rules: vec![Override {
             op: None,
             bytes: 1..=u64::MAX,
-            algorithm,
+            algorithm: algorithm.into(),
             windowed: Some(true),
             put_bytes: None,
         }],

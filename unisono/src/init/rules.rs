@@ -6,6 +6,7 @@ use unisono_cluster::{AlgorithmRule, AlgorithmUse, Collective};
 use unisono_collectives::{Algorithm, Op, Rules};
 use unisono_plan::OpKind;
 use unisono_plan::select::{Override, Overrides};
+use unisono_plan::template::Family;
 
 pub(super) fn rules(rules: &[AlgorithmRule]) -> Rules {
     let rules = rules.to_vec();
@@ -29,8 +30,7 @@ fn overrides(rules: &[AlgorithmRule], communicator: &str, ranks: u32) -> Overrid
                 continue;
             }
             let algorithm = algorithm(rule, op);
-            if algorithm.is_some_and(|a| rule.op.is_none() && a.supports(op, ranks, false).is_err())
-            {
+            if rule.op.is_none() && algorithm.is_some_and(|family| !has(family, op, ranks)) {
                 // "Ring for everything" means: for everything that has a ring.
                 continue;
             }
@@ -50,21 +50,50 @@ fn overrides(rules: &[AlgorithmRule], communicator: &str, ranks: u32) -> Overrid
 }
 
 /// The operations that rules can name and that there are.
-const OPERATIONS: [(Collective, Op); 5] = [
+const OPERATIONS: [(Collective, Op); 9] = [
     (Collective::AllReduce, Op::AllReduce),
     (Collective::ReduceScatter, Op::ReduceScatter),
     (Collective::AllGather, Op::AllGather),
     (Collective::Broadcast, Op::Broadcast { root: 0 }),
+    (Collective::Reduce, Op::Reduce { root: 0 }),
+    (Collective::AllToAll, Op::AllToAll),
+    (Collective::Gather, Op::Gather { root: 0 }),
+    (Collective::Scatter, Op::Scatter { root: 0 }),
     (Collective::Barrier, Op::Barrier),
 ];
 
+/// Whether there is an operation at all by an algorithm.
+fn has(family: Family, op: Op, ranks: u32) -> bool {
+    match family {
+        Family::Algorithm(algorithm) => algorithm.supports(op, ranks, false).is_ok(),
+        _ => matches!(
+            op.kind(),
+            OpKind::AllReduce
+                | OpKind::ReduceScatter
+                | OpKind::AllGather
+                | OpKind::Broadcast
+                | OpKind::Reduce
+        ),
+    }
+}
+
 /// The algorithm that a rule forces; none if it leaves the choice to the cost model.
-fn algorithm(rule: &AlgorithmRule, op: Op) -> Option<Algorithm> {
-    Some(match rule.use_ {
+fn algorithm(rule: &AlgorithmRule, op: Op) -> Option<Family> {
+    let algorithm = match rule.use_ {
         AlgorithmUse::MeshOneShot => Algorithm::MeshOneShot,
         AlgorithmUse::MeshTwoShot => Algorithm::MeshTwoShot,
         AlgorithmUse::Ring => Algorithm::Ring,
         AlgorithmUse::HalvingDoubling => Algorithm::HalvingDoubling,
+        AlgorithmUse::BidirectionalRing => Algorithm::BidirectionalRing,
+        AlgorithmUse::RecursiveDoubling => Algorithm::RecursiveDoubling,
+        AlgorithmUse::Nhr => Algorithm::Nhr,
+        AlgorithmUse::Bruck => Algorithm::Bruck,
+        AlgorithmUse::Pairwise => Algorithm::Pairwise,
+        AlgorithmUse::Binomial => Algorithm::Binomial,
+        AlgorithmUse::ScatterAllGather => Algorithm::ScatterAllGather,
+        AlgorithmUse::DoubleBinaryTree => Algorithm::DoubleBinaryTree,
+        AlgorithmUse::Chain => Algorithm::Chain,
+        AlgorithmUse::Hierarchical => return Some(Family::Hierarchical),
         // The fold in rank order that moves the fewest bytes.
         _ if rule.deterministic == Some(true) => match op.kind() {
             OpKind::AllReduce => Algorithm::MeshTwoShot,
@@ -72,7 +101,8 @@ fn algorithm(rule: &AlgorithmRule, op: Op) -> Option<Algorithm> {
             _ => return None,
         },
         _ => return None,
-    })
+    };
+    Some(algorithm.into())
 }
 
 /// Takes what is free of `wanted`, in pieces.
@@ -116,7 +146,7 @@ mod tests {
         unisono_cluster::load(&options).unwrap().cluster.algorithms
     }
 
-    fn find(yaml: &str, name: &str, ranks: u32, op: Op, bytes: u64) -> Option<Algorithm> {
+    fn find(yaml: &str, name: &str, ranks: u32, op: Op, bytes: u64) -> Option<Family> {
         let overrides = overrides(&parse(yaml), name, ranks);
         overrides.find(op, bytes).map(|rule| rule.algorithm)
     }
@@ -128,9 +158,12 @@ mod tests {
                      {op: all_reduce, ranks: 4..8, min_bytes: 1MiB, use: mesh_two_shot}]";
         let all_reduce = |name, ranks, bytes| find(yaml, name, ranks, Op::AllReduce, bytes);
         assert_eq!(all_reduce("dp", 4, 1024), None, "auto comes first");
-        assert_eq!(all_reduce("dp", 4, 1025), Some(Algorithm::Ring));
-        assert_eq!(all_reduce("dp0", 2, u64::MAX), Some(Algorithm::Ring));
-        assert_eq!(all_reduce("tp", 4, 1 << 20), Some(Algorithm::MeshTwoShot));
+        assert_eq!(all_reduce("dp", 4, 1025), Some(Algorithm::Ring.into()));
+        assert_eq!(all_reduce("dp0", 2, u64::MAX), Some(Algorithm::Ring.into()));
+        assert_eq!(
+            all_reduce("tp", 4, 1 << 20),
+            Some(Algorithm::MeshTwoShot.into())
+        );
         assert_eq!(all_reduce("tp", 4, (1 << 20) - 1), None);
         assert_eq!(all_reduce("tp", 9, 1 << 20), None);
         assert_eq!(find(yaml, "dp", 4, Op::AllGather, 4096), None);
@@ -140,7 +173,7 @@ mod tests {
     fn a_rule_for_every_operation_is_one_for_those_that_have_the_algorithm() {
         let yaml = "[{use: ring}]";
         let ring = find(yaml, "world", 4, Op::AllGather, 8);
-        assert_eq!(ring, Some(Algorithm::Ring));
+        assert_eq!(ring, Some(Algorithm::Ring.into()));
         assert_eq!(find(yaml, "world", 4, Op::Broadcast { root: 3 }, 8), None);
         assert_eq!(find(yaml, "world", 4, Op::Barrier, 0), None);
     }
@@ -148,7 +181,31 @@ mod tests {
     #[test]
     fn deterministic_calls_fold_in_rank_order() {
         let yaml = "[{op: all_reduce, use: auto, deterministic: true}]";
-        let found = find(yaml, "world", 4, Op::AllReduce, 8).unwrap();
+        let found = find(yaml, "world", 4, Op::AllReduce, 8);
+        let Some(Family::Algorithm(found)) = found else {
+            panic!("{found:?}");
+        };
         assert!(found.folds_in_rank_order(Op::AllReduce));
+    }
+
+    #[test]
+    fn every_name_of_the_file_is_that_of_a_plan() {
+        for use_ in AlgorithmUse::ALL
+            .iter()
+            .filter(|use_| **use_ != AlgorithmUse::Auto)
+        {
+            let yaml = format!("[{{op: all_to_all, use: {use_}}}]");
+            let found = find(&yaml, "world", 4, Op::AllToAll, 8).unwrap();
+            assert_eq!(found.name(), use_.as_str());
+        }
+    }
+
+    #[test]
+    fn hierarchical_for_everything_is_for_what_has_it() {
+        let yaml = "[{use: hierarchical}]";
+        let found = |op| find(yaml, "world", 4, op, 8);
+        assert_eq!(found(Op::Reduce { root: 1 }), Some(Family::Hierarchical));
+        assert_eq!(found(Op::AllToAll), None);
+        assert_eq!(found(Op::Barrier), None);
     }
 }

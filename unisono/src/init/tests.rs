@@ -191,7 +191,7 @@ fn rules_secrets_and_security_are_taken_over() {
     let ruled = options(&[("UNISONO_CLUSTER_FILE", path.to_str().unwrap())]);
     let forced = ruled.rules.find("world", 4);
     let rule = forced.find(Op::AllReduce, 8).unwrap();
-    assert_eq!(rule.algorithm, Algorithm::Ring);
+    assert_eq!(rule.algorithm, Algorithm::Ring.into());
 
     let secret = path.with_file_name("secret");
     fs::write(&secret, "x".repeat(40)).unwrap();

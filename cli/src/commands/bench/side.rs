@@ -224,7 +224,7 @@ impl Side {
         };
         let winner = explained.selection().winner();
         let windowed = if winner.windowed { " (w)" } else { "" };
-        Ok(format!("{}{windowed}", winner.algorithm))
+        Ok(format!("{}{windowed}", winner.label))
     }
 
     /// The kinds of links between the ranks.

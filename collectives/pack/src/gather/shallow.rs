@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 
 use unisono_network::{EdgeId, Network, VertexId};
 
-use crate::levels::{Levels, levels};
 use crate::paths::{Relays, beside};
 use crate::tree::Tree;
+use unisono_network::levels::{Levels, levels};
 
 /// Passes over all trees of shortest ways, to even out loads.
 const PASSES: usize = 3;

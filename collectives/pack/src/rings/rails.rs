@@ -4,11 +4,11 @@
 //! entered and left by the same ring, and goes on where the next island's rank is on the same rail.
 //! With a ring for each rail, every card is entered once and left once.
 
+use unisono_network::levels::levels;
 use unisono_network::{Network, to_f64};
 
 use super::Rings;
 use crate::error::PackError;
-use crate::levels::levels;
 
 /// The best of one ring, one ring each way, and a ring for each rail.
 pub(super) fn rings(network: &Network) -> Result<Rings, PackError> {

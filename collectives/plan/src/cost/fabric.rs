@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use crate::algorithms::neighbours;
 use crate::builder::wrap;
+use crate::template::Family;
 
 use super::measured::Measurements;
 use super::pattern::{Pattern, Survey, crowding, scaled};
 use super::rate::Rate;
+use super::shaped::Shaped;
 
 /// A link from one rank to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +101,8 @@ pub struct Fabric {
     /// Between the ranks outside the core and those that speak for them.
     pub(super) fold: Pattern,
     measured: Option<Arc<Measurements>>,
+    shaped: Arc<[Shaped]>,
+    missing: Arc<[(Family, String)]>,
     /// The fingerprint of the fabric of which this one is a calibrated version.
     origin: Option<u64>,
 }
@@ -179,6 +183,8 @@ impl Fabric {
                 ..speeds
             },
             measured: None,
+            shaped: Arc::default(),
+            missing: Arc::default(),
             origin: None,
         })
     }
@@ -197,6 +203,25 @@ impl Fabric {
     #[must_use]
     pub fn ranks(&self) -> u32 {
         self.ranks
+    }
+
+    pub(super) fn set_templates(&mut self, shaped: Vec<Shaped>, missing: Vec<(Family, String)>) {
+        self.shaped = shaped.into();
+        self.missing = missing.into();
+    }
+
+    /// The templates that were made for this fabric.
+    #[must_use]
+    pub fn templates(&self) -> &[Shaped] {
+        &self.shaped
+    }
+
+    /// Why there are no templates of a name.
+    #[must_use]
+    pub fn why_missing(&self, family: Family) -> Option<&str> {
+        let mut missing = self.missing.iter();
+        let found = missing.find(|(other, _)| *other == family)?;
+        Some(&found.1)
     }
 
     /// The same fabric with what plans really took on it, which selection then goes by.

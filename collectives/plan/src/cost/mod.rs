@@ -16,6 +16,7 @@ mod measured;
 mod pattern;
 mod phases;
 mod rate;
+mod shaped;
 
 use crate::algorithms::{Algorithm, Unsupported};
 use crate::ir::Op;
@@ -25,6 +26,7 @@ pub use fabric::{Fabric, FabricError, Link, Node, Speeds};
 pub use measured::{Measurements, PlanName, Point};
 use phases::{Overlap, Phase};
 pub use rate::{Picoseconds, Rate};
+pub use shaped::{Shaped, Templates};
 
 /// A predicted time, in its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -85,20 +87,26 @@ pub fn predict(
     fabric: &Fabric,
 ) -> Result<Cost, Unsupported> {
     algorithm.supports(op, fabric.ranks(), windowed)?;
-    let mut cost = Cost::default();
     if fabric.ranks() == 1 {
         let whole = rate::Ratio::new(u128::from(bytes), 1);
+        let mut cost = Cost::default();
         cost.copy.0 = fabric.speeds.copy.time(whole);
         return Ok(cost);
     }
     let work = phases::work(algorithm, op, windowed, bytes, fabric);
+    Ok(price(&work, pieces, fabric))
+}
+
+/// What some work costs, with the message in so many pieces.
+fn price(work: &phases::Work, pieces: u64, fabric: &Fabric) -> Cost {
+    let mut cost = Cost::default();
     let speeds = &fabric.speeds;
     for phase in &work.phases {
         add_phase(&mut cost, phase, u128::from(pieces.max(1)), speeds);
     }
     cost.reduce.0 += total(work.reduced.iter().map(|&bytes| speeds.reduce.time(bytes)));
     cost.copy.0 += total(work.copied.iter().map(|&bytes| speeds.copy.time(bytes)));
-    Ok(cost)
+    cost
 }
 
 fn total(times: impl Iterator<Item = u128>) -> u128 {

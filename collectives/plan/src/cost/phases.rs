@@ -30,6 +30,7 @@
 //! To these come what the implementation does besides: acknowledgements of broadcasts and sends,
 //! the copy from a slot to the output, and the signals of windowed plans.
 
+mod levels;
 mod logarithmic;
 mod mesh;
 mod rings;
@@ -41,6 +42,7 @@ use crate::ir::Op;
 use super::fabric::Fabric;
 use super::pattern::Pattern;
 use super::rate::Ratio;
+use super::shaped::LevelWays;
 
 /// How the rounds of a phase overlap with those of other pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,6 +131,13 @@ pub(super) fn work(
         Algorithm::ScatterAllGather => rooted::scatter_all_gather(w, op, m),
         Algorithm::DoubleBinaryTree => rooted::double_binary_tree(w, op, m),
     }
+    work
+}
+
+/// The work of a hierarchical plan.
+pub(super) fn levels(ways: &[LevelWays], op: Op, bytes: u64, fabric: &Fabric) -> Work {
+    let mut work = Work::default();
+    levels::levels(&mut work, op, ways, &Message::new(bytes, fabric));
     work
 }
 

@@ -80,6 +80,11 @@ impl Ratio {
         Ratio::new(self.num.saturating_mul(factor), self.den)
     }
 
+    /// A fraction of it.
+    pub(super) fn part(self, num: u64, den: u64) -> Self {
+        self.times(u128::from(num)).over(u128::from(den))
+    }
+
     pub(super) fn over(self, divisor: u128) -> Self {
         Ratio::new(self.num, self.den.saturating_mul(divisor))
     }

@@ -1,18 +1,19 @@
 //! Into how many pieces a message is cut.
 
-use crate::algorithms::{Algorithm, Layout};
+use crate::algorithms::{Layout, Shape};
 use crate::cost::{Cost, Fabric, predict};
-use crate::geometry::{Geometry, message_elements};
+use crate::geometry::{Geometry, Sizes, message_elements};
 use crate::ir::Shares;
+use crate::template::Template;
 
-use super::Request;
+use super::{Plan, Request};
 
 /// Puts are not made smaller than this for the sake of a pipeline.
 const SMALL_PUT: u64 = 4096;
 
 /// The message of a request as one plan would carry it.
 pub(super) struct Message<'a> {
-    algorithm: Algorithm,
+    plan: Plan,
     windowed: bool,
     request: &'a Request,
     fabric: &'a Fabric,
@@ -31,18 +32,35 @@ pub(super) struct Cut {
 
 impl<'a> Message<'a> {
     pub(super) fn new(
-        algorithm: Algorithm,
+        plan: Plan,
         windowed: bool,
         request: &'a Request,
         fabric: &'a Fabric,
     ) -> Result<Self, String> {
-        let layout = Layout::of(algorithm, request.op, fabric.ranks());
         let element_bytes = request.element_bytes.max(1);
         let count = request.bytes.div_ceil(u64::from(element_bytes));
-        let count = message_elements(request.op, count);
-        let whole = Geometry::new(count, layout.blocks, Shares::Equal, 1);
+        let template = plan.template(fabric).ok_or("there is no such template")?;
+        let layout = template.layout(request.op, fabric.ranks());
+        let layout = layout.map_err(|error| error.to_string())?;
+        let whole = match template {
+            Template::Flat(_) | Template::Ordered { .. } => {
+                let count = message_elements(request.op, count);
+                Geometry::new(count, layout.blocks, Shares::Equal, 1)
+            }
+            // The shares of blocks are the same in every rank's program.
+            _ => {
+                let program = template.generate(&Shape {
+                    op: request.op,
+                    ranks: fabric.ranks(),
+                    rank: 0,
+                    windowed,
+                });
+                let program = program.map_err(|error| error.to_string())?;
+                Geometry::of(&program, Sizes::Equal(count))
+            }
+        };
         Ok(Self {
-            algorithm,
+            plan,
             windowed,
             request,
             fabric,
@@ -58,14 +76,15 @@ impl<'a> Message<'a> {
             .pieces_for(self.layout.put_blocks, self.element_bytes, put_bytes)
             .map_err(|error| error.to_string())?;
         let (op, bytes) = (self.request.op, self.request.bytes);
-        let cost = predict(
-            self.algorithm,
-            op,
-            self.windowed,
-            bytes,
-            pieces,
-            self.fabric,
-        );
+        let cost = match self.plan {
+            Plan::Flat(algorithm) => {
+                predict(algorithm, op, self.windowed, bytes, pieces, self.fabric)
+            }
+            Plan::Shaped(number) => match self.fabric.templates().get(number as usize) {
+                Some(shaped) => shaped.predict(op, bytes, pieces, self.fabric),
+                None => Ok(Cost::default()),
+            },
+        };
         Ok(Cut {
             pieces,
             put_bytes,

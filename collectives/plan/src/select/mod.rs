@@ -1,21 +1,25 @@
 //! Which algorithm, for an operation, a size and a fabric, and why.
 //!
 //! Every rank that asks the same question gets the same answer: all arithmetic is on integers, and
-//! ties go to the earlier algorithm of [`Algorithm::ALL`], slots before windows, fewer pieces
-//! before more. An algorithm that the user forces and that can't run is an error that says why,
+//! ties go to the earlier algorithm of [`Algorithm::ALL`](crate::Algorithm::ALL), algorithms before
+//! templates, slots before windows, fewer pieces before more. An algorithm that the user forces and that can't run is an error that says why,
 //! never a silent fallback.
 
 mod cut;
 mod overrides;
+mod plan;
 mod table;
 
-use crate::algorithms::Algorithm;
+use std::borrow::Cow;
+
 use crate::cost::{Cost, Fabric, Picoseconds, PlanName};
 use crate::ir::Op;
+use crate::template::{Family, Template};
 
 use cut::Message;
 
 pub use overrides::{Override, Overrides};
+pub use plan::Plan;
 
 /// What is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -37,8 +41,12 @@ pub struct Request {
 /// A plan that was considered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// The algorithm.
-    pub algorithm: Algorithm,
+    /// Its name on this fabric.
+    pub plan: Plan,
+    /// What its programs are generated from.
+    pub template: Template,
+    /// [`Template::label`].
+    pub label: Cow<'static, str>,
     /// Whether over windows.
     pub windowed: bool,
     /// Pieces of the message.
@@ -107,8 +115,8 @@ pub enum SelectError {
         match windowed { Some(true) => " over windows", Some(false) => " over slots", None => "" }
     )]
     Forced {
-        /// The algorithm.
-        algorithm: Algorithm,
+        /// The algorithm or template.
+        algorithm: Family,
         /// Over windows or slots, if the override says.
         windowed: Option<bool>,
         /// The operation.
@@ -140,7 +148,7 @@ pub fn select(
     let candidates = candidates(request, fabric, rule.and_then(|rule| rule.put_bytes));
     let asked = |candidate: &Candidate| {
         rule.is_none_or(|rule| {
-            rule.algorithm == candidate.algorithm
+            rule.algorithm == Family::from(&candidate.template)
                 && rule
                     .windowed
                     .is_none_or(|windowed| windowed == candidate.windowed)
@@ -175,11 +183,7 @@ pub fn select(
             op,
             bytes,
             why: if why.is_empty() {
-                let windowed = rule.windowed.unwrap_or(false);
-                match rule.algorithm.supports(op, fabric.ranks(), windowed) {
-                    Err(error) => error.to_string(),
-                    Ok(()) => "it is not among the candidates".into(),
-                }
+                why_absent(rule, op, fabric)
             } else {
                 why
             },
@@ -187,29 +191,94 @@ pub fn select(
     })
 }
 
+/// Why a rule's plan is not even a candidate.
+fn why_absent(rule: &Override, op: Op, fabric: &Fabric) -> String {
+    let windowed = rule.windowed.unwrap_or(false);
+    let mut plans = Plan::all(fabric).map(|(_, template)| template);
+    match plans.find(|template| Family::from(template) == rule.algorithm) {
+        Some(template) => match template.supports(op, fabric.ranks(), windowed) {
+            Err(error) => error.to_string(),
+            Ok(()) => "it is not among the candidates".into(),
+        },
+        None => {
+            let why = fabric.why_missing(rule.algorithm);
+            why.unwrap_or("no such template was made for this communicator")
+                .into()
+        }
+    }
+}
+
+/// One plan, cut in a certain way, whatever others there are: for measuring it.
+///
+/// # Errors
+/// If it can't run.
+pub fn exactly(
+    request: &Request,
+    fabric: &Fabric,
+    plan: Plan,
+    windowed: bool,
+    put_bytes: u64,
+) -> Result<Candidate, SelectError> {
+    let (op, bytes) = (request.op, request.bytes);
+    let nothing = |why: String| SelectError::Nothing { op, bytes, why };
+    let Some(template) = plan.template(fabric) else {
+        return Err(nothing("there is no such template".into()));
+    };
+    let supported = template.supports(op, fabric.ranks(), windowed);
+    supported.map_err(|error| nothing(error.to_string()))?;
+    let mut candidate = candidate(plan, template, windowed, request, fabric, Some(put_bytes));
+    match candidate.why_not.take() {
+        Some(why) => Err(nothing(why)),
+        None => Ok(candidate),
+    }
+}
+
 /// Every plan for the operation, with what it would cost and whether it may run.
 fn candidates(request: &Request, fabric: &Fabric, put_bytes: Option<u64>) -> Vec<Candidate> {
-    let mut candidates = Vec::new();
-    for algorithm in Algorithm::ALL {
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for (plan, template) in Plan::all(fabric) {
         for windowed in [false, true] {
-            let supported = algorithm.supports(request.op, fabric.ranks(), windowed);
-            if supported.is_ok() {
-                candidates.push(candidate(algorithm, windowed, request, fabric, put_bytes));
+            let supported = template.supports(request.op, fabric.ranks(), windowed);
+            // Memory that all have mapped has no order.
+            let ordered = windowed && matches!(template, Template::Ordered { .. });
+            if supported.is_ok() && !ordered {
+                let template = template.clone();
+                let new = candidate(plan, template, windowed, request, fabric, put_bytes);
+                if !is_same(&candidates, &new) {
+                    candidates.push(new);
+                }
             }
         }
     }
     candidates
 }
 
+/// Whether a plan is an algorithm in an order in which it costs what it costs without.
+fn is_same(candidates: &[Candidate], new: &Candidate) -> bool {
+    let Template::Ordered { algorithm, .. } = new.template else {
+        return false;
+    };
+    let flat = candidates
+        .iter()
+        .find(|c| c.plan == Plan::Flat(algorithm) && !c.windowed);
+    flat.is_some_and(|flat| {
+        (flat.cost, &flat.why_not, flat.pieces) == (new.cost, &new.why_not, new.pieces)
+    })
+}
+
 fn candidate(
-    algorithm: Algorithm,
+    plan: Plan,
+    template: Template,
     windowed: bool,
     request: &Request,
     fabric: &Fabric,
     put_bytes: Option<u64>,
 ) -> Candidate {
+    let folds = template.folds_in_rank_order(request.op);
     let mut candidate = Candidate {
-        algorithm,
+        plan,
+        label: template.label(),
+        template,
         windowed,
         pieces: 1,
         put_bytes: request.slot_bytes,
@@ -219,7 +288,7 @@ fn candidate(
         why_not: None,
     };
     let known = take_measured(&mut candidate, request, fabric);
-    let message = Message::new(algorithm, windowed, request, fabric);
+    let message = Message::new(plan, windowed, request, fabric);
     let cut = message.and_then(|message| match put_bytes.or(known) {
         Some(put_bytes) => message.cut(put_bytes.min(request.slot_bytes)),
         None => message.cheapest_cut(request.slot_bytes),
@@ -236,7 +305,7 @@ fn candidate(
         let why = "the buffers are not windows of every peer";
         candidate.why_not = Some(why.into());
     }
-    if request.deterministic && !algorithm.folds_in_rank_order(request.op) {
+    if request.deterministic && !folds {
         let why = "deterministic mode needs the left fold in rank order";
         candidate.why_not = Some(why.into());
     }
@@ -253,7 +322,7 @@ fn take_measured(candidate: &mut Candidate, request: &Request, fabric: &Fabric) 
     let name = PlanName {
         op,
         windowed,
-        algorithm: candidate.algorithm.name().to_owned(),
+        algorithm: candidate.label.clone().into_owned(),
     };
     let largest = measured.largest(op, windowed);
     let point = measured.at(&name, request.bytes, largest);

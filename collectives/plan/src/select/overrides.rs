@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use crate::algorithms::Algorithm;
 use crate::ir::{Op, OpKind};
+use crate::template::Family;
 
 /// "For this operation and these sizes, use that."
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,8 +12,8 @@ pub struct Override {
     pub op: Option<OpKind>,
     /// Sizes of the whole message in bytes.
     pub bytes: RangeInclusive<u64>,
-    /// The algorithm to use.
-    pub algorithm: Algorithm,
+    /// The algorithm or template to use; of several of this name the cheapest.
+    pub algorithm: Family,
     /// Whether over windows; whichever is faster if absent.
     pub windowed: Option<bool>,
     /// Bytes of the largest put; as the cost decides if absent. A slot is the most that fits.

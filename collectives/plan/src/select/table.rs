@@ -11,7 +11,7 @@ pub(super) fn title(candidate: &Candidate) -> String {
     } else {
         ""
     };
-    format!("{}{path}", candidate.algorithm)
+    format!("{}{path}", candidate.label)
 }
 
 impl fmt::Display for Selection {

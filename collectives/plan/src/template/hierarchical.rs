@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::algorithms::Algorithm;
 
 use super::TemplateError;
-pub(super) use grid::{Grid, Members, Seen};
+pub(crate) use grid::Grid;
+pub(super) use grid::{Members, Seen};
 
 /// How the units of one level are grouped.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -78,8 +79,17 @@ impl Hierarchical {
         &self.levels
     }
 
+    /// The algorithms of the levels, the lowest first; one if all have the same.
+    pub(super) fn algorithms(&self) -> String {
+        let mut names: Vec<&str> = self.levels.iter().map(|l| l.algorithm.name()).collect();
+        if names.iter().all(|name| *name == names[0]) {
+            names.truncate(1);
+        }
+        names.join("+")
+    }
+
     /// Who has which blocks on which level.
-    pub(super) fn grid(&self) -> &Grid {
+    pub(crate) fn grid(&self) -> &Grid {
         &self.grid
     }
 }

@@ -7,7 +7,9 @@
 //!
 //! Templates are immutable and shared: a clone is a reference. All ranks must hold equal ones.
 
+mod digest;
 mod error;
+mod family;
 mod generate;
 mod hierarchical;
 mod order;
@@ -15,12 +17,14 @@ mod rings;
 mod routes;
 mod trees;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use crate::algorithms::Algorithm;
 
 pub use error::TemplateError;
+pub use family::Family;
 pub use hierarchical::{Hierarchical, Level};
 pub use order::Order;
 pub use rings::{Ring, Rings};
@@ -59,6 +63,18 @@ impl Template {
             Template::Trees(_) => "trees",
             Template::Hierarchical(_) => "hierarchical",
             Template::Routes(_) => "routes",
+        }
+    }
+
+    /// The name with what tells templates of one name apart: `ring:ordered`, `hierarchical:ring`.
+    #[must_use]
+    pub fn label(&self) -> Cow<'static, str> {
+        match self {
+            Template::Ordered { algorithm, .. } => format!("{algorithm}:ordered").into(),
+            Template::Hierarchical(levels) => {
+                format!("hierarchical:{}", levels.algorithms()).into()
+            }
+            _ => self.name().into(),
         }
     }
 

@@ -153,6 +153,26 @@ names! {
         Ring = "ring",
         /// Partners at doubling distance exchange halving parts.
         HalvingDoubling = "halving_doubling",
+        /// Every rank talks to its two neighbours, both ways round.
+        BidirectionalRing = "bidirectional_ring",
+        /// Partners at doubling distance exchange whole messages.
+        RecursiveDoubling = "recursive_doubling",
+        /// Blocks of many ranks at halving distances, for any number of ranks.
+        Nhr = "nhr",
+        /// Blocks of many ranks at doubling distances, for any number of ranks.
+        Bruck = "bruck",
+        /// One partner after the other.
+        Pairwise = "pairwise",
+        /// Twice as many ranks with each round.
+        Binomial = "binomial",
+        /// Shares to everybody first, then everybody gathers them.
+        ScatterAllGather = "scatter_all_gather",
+        /// Two binary trees, each for half of the message.
+        DoubleBinaryTree = "double_binary_tree",
+        /// A pipeline from rank to rank.
+        Chain = "chain",
+        /// Within islands first, then between them, and back; for communicators that have islands.
+        Hierarchical = "hierarchical",
     }
 }
 

@@ -33,11 +33,11 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
 }
 
-/// Ring and halving-doubling add up in an order of their own, never in that of the ranks.
+/// All but the meshes add up in an order of their own, never in that of the ranks.
 fn ordered(context: &mut Context<'_>, rule: &AlgorithmRule, path: &str) {
-    let own_order = matches!(
+    let own_order = !matches!(
         rule.use_,
-        AlgorithmUse::Ring | AlgorithmUse::HalvingDoubling
+        AlgorithmUse::Auto | AlgorithmUse::MeshOneShot | AlgorithmUse::MeshTwoShot
     );
     let reduces = rule.op.is_none_or(Collective::reduces);
     if rule.deterministic == Some(true) && own_order && reduces {

@@ -15,7 +15,7 @@ use super::Level;
 
 /// The cells of all levels, and the members of all groups.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(in crate::template) struct Grid {
+pub(crate) struct Grid {
     /// The levels on which something happens, the lowest first.
     levels: Vec<Cells>,
     blocks: u32,
@@ -40,21 +40,21 @@ struct Cells {
 
 /// Ranks that exchange the blocks of one part: one of each unit of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::template) struct Members {
+pub(crate) struct Members {
     /// The position of the rank itself.
-    pub(in crate::template) me: u32,
-    pub(in crate::template) ranks: Vec<u32>,
+    pub(crate) me: u32,
+    pub(crate) ranks: Vec<u32>,
     /// Where the blocks of each member start, and the last ones end.
-    pub(in crate::template) bounds: Vec<u32>,
+    pub(crate) bounds: Vec<u32>,
 }
 
 /// One level, as one rank sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::template) struct Seen {
-    pub(in crate::template) algorithm: Algorithm,
-    pub(in crate::template) teams: Vec<Members>,
+pub(crate) struct Seen {
+    pub(crate) algorithm: Algorithm,
+    pub(crate) teams: Vec<Members>,
     /// Whether two ranks may be in several teams.
-    pub(in crate::template) crowded: bool,
+    pub(crate) crowded: bool,
 }
 
 impl Grid {
@@ -96,17 +96,17 @@ impl Grid {
     }
 
     /// Blocks of the message.
-    pub(in crate::template) fn blocks(&self) -> u32 {
+    pub(crate) fn blocks(&self) -> u32 {
         self.blocks
     }
 
     /// How many levels there are on which something happens.
-    pub(in crate::template) fn height(&self) -> usize {
+    pub(crate) fn height(&self) -> usize {
         self.levels.len()
     }
 
     /// The share of a block, relative to the others'; none if it is too large to be counted.
-    pub(in crate::template) fn weight(&self, block: u32) -> Option<u64> {
+    pub(crate) fn weight(&self, block: u32) -> Option<u64> {
         let weights = self.levels.iter().map(|cells| {
             let cell = cells.cell_of(block);
             cells.starts[cell + 1] - cells.starts[cell]
@@ -115,19 +115,19 @@ impl Grid {
     }
 
     /// The sum of all weights; none if it is too large to be counted.
-    pub(in crate::template) fn whole(&self) -> Option<u64> {
+    pub(crate) fn whole(&self) -> Option<u64> {
         let ends = self.levels.iter().map(Cells::whole);
         let product = ends.into_iter().try_fold(1u64, u64::checked_mul)?;
         (product < 1 << 62).then_some(product)
     }
 
     /// The rank that has a block when all levels have shared it.
-    pub(in crate::template) fn owner(&self, block: u32) -> u32 {
+    pub(crate) fn owner(&self, block: u32) -> u32 {
         self.owner_in(self.levels.len(), 0, block)
     }
 
     /// The blocks of a rank when all levels have shared them: runs of neighbours.
-    pub(in crate::template) fn owned(&self, rank: u32) -> Vec<Range<u32>> {
+    pub(crate) fn owned(&self, rank: u32) -> Vec<Range<u32>> {
         match self.levels.split_last() {
             None => std::iter::once(0..self.blocks).collect(),
             Some((top, _)) => {
@@ -142,7 +142,7 @@ impl Grid {
     }
 
     /// The widest part of any member, or the widest half of a team's, on any level that may need it.
-    pub(in crate::template) fn widest(&self) -> u32 {
+    pub(crate) fn widest(&self) -> u32 {
         let sizes = |cells: &Cells| -> u32 {
             let widest = |units: &Vec<u32>| {
                 let count = units.len() as u32;
@@ -165,7 +165,7 @@ impl Grid {
     }
 
     /// The teams of a rank on a level.
-    pub(in crate::template) fn seen(&self, rank: u32, level: usize) -> Seen {
+    pub(crate) fn seen(&self, rank: u32, level: usize) -> Seen {
         let path = self.path(rank);
         let cells = &self.levels[level];
         let unit = self.unit(rank, level);
@@ -193,12 +193,12 @@ impl Grid {
     }
 
     /// Whether two ranks are in one group of a level, so also of all above.
-    pub(in crate::template) fn together(&self, a: u32, b: u32, level: usize) -> bool {
+    pub(crate) fn together(&self, a: u32, b: u32, level: usize) -> bool {
         self.unit(a, level + 1) == self.unit(b, level + 1)
     }
 
     /// Whether a rank and another are in one unit of a level.
-    pub(in crate::template) fn same_unit(&self, a: u32, b: u32, level: usize) -> bool {
+    pub(crate) fn same_unit(&self, a: u32, b: u32, level: usize) -> bool {
         self.unit(a, level) == self.unit(b, level)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use unisono_network::Network;
+use crate::Network;
 
 /// Links of which the narrower has at least this part of the wider are about as wide.
 const ALIKE: f64 = 0.8;

@@ -9,7 +9,7 @@
 
 mod closeness;
 
-use unisono_network::Network;
+use crate::Network;
 
 use closeness::Closeness;
 

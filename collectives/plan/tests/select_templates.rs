@@ -1,0 +1,196 @@
+//! Templates among the candidates: predicted, chosen, forced.
+
+use std::sync::Arc;
+
+use unisono_plan::cost::{Fabric, Link, Node, Rate, Speeds, Templates};
+use unisono_plan::select::{Override, Overrides, Plan, Request, select};
+use unisono_plan::template::{Family, Hierarchical, Level, Order};
+use unisono_plan::{Algorithm, Op, Template};
+
+const MIB: u64 = 1 << 20;
+const FAST: u64 = 100_000_000_000;
+const SLOW: u64 = 1_000_000_000;
+
+fn speeds() -> Speeds {
+    Speeds {
+        reduce: Rate::bytes_per_second(400_000_000_000),
+        ..Speeds::default()
+    }
+}
+
+fn levels(group_of: &[u32], groups: u32, algorithm: Algorithm) -> Template {
+    let low = Level {
+        group_of: group_of.into(),
+        algorithm,
+    };
+    let top = Level {
+        group_of: vec![0; groups as usize].into(),
+        algorithm,
+    };
+    Template::Hierarchical(Arc::new(Hierarchical::new([low, top]).unwrap()))
+}
+
+/// Boxes of ranks, fast inside, with one slow card each; with templates made for them.
+fn boxes(box_of: &[u32], templates: Templates) -> Fabric {
+    let node = Node {
+        cores: 0,
+        exit: Rate::bytes_per_second(SLOW),
+    };
+    let nodes = vec![node; box_of.len()];
+    let link = |from: u32, to: u32| Link {
+        alpha_ps: 1_000_000,
+        rate: Rate::bytes_per_second(if box_of[from as usize] == box_of[to as usize] {
+            FAST
+        } else {
+            SLOW
+        }),
+        by_core: false,
+    };
+    let fabric = Fabric::new(box_of, &nodes, speeds(), link).unwrap();
+    let with = fabric.with_templates(templates, box_of, &nodes, speeds(), link);
+    with.unwrap()
+}
+
+fn found(found: Vec<Template>) -> Templates {
+    Templates {
+        found,
+        missing: Vec::new(),
+    }
+}
+
+fn request(op: Op, bytes: u64) -> Request {
+    Request {
+        op,
+        bytes,
+        element_bytes: 4,
+        slot_bytes: MIB,
+        windows: false,
+        deterministic: false,
+    }
+}
+
+fn forced(family: Family) -> Overrides {
+    Overrides {
+        rules: vec![Override {
+            op: None,
+            bytes: 0..=u64::MAX,
+            algorithm: family,
+            windowed: None,
+            put_bytes: None,
+        }],
+    }
+}
+
+#[test]
+fn two_boxes_take_levels_for_long_messages_and_one_shot_for_short_ones() {
+    let box_of = [0, 0, 0, 0, 1, 1, 1, 1];
+    let fabric = boxes(
+        &box_of,
+        found(vec![levels(&box_of, 2, Algorithm::MeshOneShot)]),
+    );
+    for op in [Op::AllReduce, Op::AllGather, Op::ReduceScatter] {
+        let long = select(&request(op, 64 * MIB), &fabric, &Overrides::NONE).unwrap();
+        assert_eq!(long.winner().label, "hierarchical:mesh_one_shot", "{long}");
+        assert!(long.winner().pieces > 1, "{long}");
+        let short = select(&request(op, 32), &fabric, &Overrides::NONE).unwrap();
+        assert_eq!(
+            short.winner().plan,
+            Plan::Flat(Algorithm::MeshOneShot),
+            "{short}"
+        );
+    }
+}
+
+#[test]
+fn levels_cost_what_each_level_costs() {
+    let box_of = [0, 0, 0, 0, 1, 1, 1, 1];
+    let fabric = boxes(
+        &box_of,
+        found(vec![levels(&box_of, 2, Algorithm::MeshOneShot)]),
+    );
+    let levels = &fabric.templates()[0];
+    let bytes = 8_000_000;
+    let cost = levels.predict(Op::AllReduce, bytes, 1, &fabric).unwrap();
+    assert_eq!(cost.latency.0, 4_000_000, "two levels, up and down");
+    // A quarter to each of the box, an eighth to the other box, and back.
+    let within = 2 * (bytes / 4) * (1_000_000_000_000 / FAST);
+    // All four of a box go by its card.
+    let between = 2 * 4 * (bytes / 8) * (1_000_000_000_000 / SLOW);
+    assert_eq!(cost.transfer.0, u128::from(within + between));
+    // Three quarters are added up within the box, an eighth between the boxes.
+    let sums = (bytes / 4 * 3 + bytes / 8) * 10 / 4;
+    assert_eq!(cost.reduce.0, u128::from(sums));
+}
+
+#[test]
+fn unequal_boxes_cost_what_the_smallest_one_does() {
+    let box_of = [0, 0, 0, 1, 1];
+    let fabric = boxes(&box_of, found(vec![levels(&box_of, 2, Algorithm::Ring)]));
+    let cost = fabric.templates()[0].predict(Op::ReduceScatter, 6_000_000, 1, &fabric);
+    // Halves in the box of two; thirds in that of three, which takes one round more. A third that is
+    // in one half is a sixth when the boxes have shared it, and a card carries at most four of them.
+    let cost = cost.unwrap();
+    assert_eq!(cost.latency.0, 3_000_000);
+    let within = 2 * 3_000_000 * (1_000_000_000_000 / FAST);
+    let between = 4 * 1_000_000 * (1_000_000_000_000 / SLOW);
+    assert_eq!(cost.transfer.0, u128::from(within + between));
+}
+
+#[test]
+fn interleaved_ranks_get_an_order_that_only_counts_where_it_matters() {
+    let box_of = [0, 1, 0, 1, 0, 1, 0, 1];
+    let order = Arc::new(Order::new([0, 2, 4, 6, 1, 3, 5, 7]).unwrap());
+    let ordered = Algorithm::ALL.map(|algorithm| Template::Ordered {
+        algorithm,
+        order: order.clone(),
+    });
+    let fabric = boxes(&box_of, found(ordered.to_vec()));
+    let got = select(&request(Op::AllReduce, MIB), &fabric, &Overrides::NONE).unwrap();
+    let labels: Vec<&str> = got.candidates.iter().map(|c| &*c.label).collect();
+    assert!(labels.contains(&"ring:ordered"), "{labels:?}");
+    assert!(!labels.contains(&"mesh_two_shot:ordered"), "{labels:?}");
+    let time = |label: &str| {
+        let found = got.candidates.iter().find(|c| c.label == label);
+        found.unwrap().predicted()
+    };
+    assert!(time("ring:ordered") < time("ring"), "{got}");
+    // By name the cheaper of the two.
+    let rule = forced(Algorithm::Ring.into());
+    let got = select(&request(Op::AllReduce, MIB), &fabric, &rule).unwrap();
+    assert_eq!(got.winner().label, "ring:ordered");
+}
+
+#[test]
+fn a_forced_template_that_is_not_there_says_why() {
+    let missing = Templates {
+        found: Vec::new(),
+        missing: vec![(Family::Hierarchical, "its ranks are no islands".into())],
+    };
+    let fabric = boxes(&[0; 4], missing);
+    let rule = forced(Family::Hierarchical);
+    let error = select(&request(Op::AllReduce, MIB), &fabric, &rule).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("hierarchical is forced") && text.contains("no islands"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_forced_template_that_lacks_the_operation_says_why() {
+    let box_of = [0, 0, 1, 1];
+    let fabric = boxes(&box_of, found(vec![levels(&box_of, 2, Algorithm::Ring)]));
+    let rule = forced(Family::Hierarchical);
+    let error = select(&request(Op::AllToAll, MIB), &fabric, &rule).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("doesn't have this operation"), "{text}");
+}
+
+#[test]
+fn a_template_without_a_formula_is_missing() {
+    let ring = unisono_plan::template::Ring::new([0, 1, 2, 3], 1).unwrap();
+    let rings = unisono_plan::template::Rings::new([ring]).unwrap();
+    let fabric = boxes(&[0; 4], found(vec![Template::Rings(Arc::new(rings))]));
+    assert!(fabric.templates().is_empty());
+    assert!(fabric.why_missing(Family::Rings).is_some());
+}

@@ -1,0 +1,134 @@
+//! The templates that suit a communicator: orders and islands, found on its links.
+//!
+//! Made from the frozen graph by integers alone, so every rank finds the same; their digest is part
+//! of the signature of each call besides.
+
+use std::sync::Arc;
+
+use unisono_network::levels::{Levels, levels};
+use unisono_network::{Builder, Network};
+use unisono_plan::cost::{Link, Templates};
+use unisono_plan::template::{Family, Hierarchical, Level, Order};
+use unisono_plan::{Algorithm, Template};
+
+/// What links of unknown bandwidth count as.
+const WITHOUT_LIMIT: u64 = 1 << 50;
+
+/// What the levels of a hierarchical plan run, the lowest first; the last one on all that are left.
+const WITHIN_AND_BETWEEN: [[Algorithm; 2]; 5] = [
+    [Algorithm::MeshOneShot; 2],
+    [Algorithm::Ring; 2],
+    [Algorithm::HalvingDoubling; 2],
+    [Algorithm::MeshOneShot, Algorithm::Ring],
+    [Algorithm::MeshOneShot, Algorithm::HalvingDoubling],
+];
+
+/// The templates for so many ranks with these links between them.
+pub(super) fn templates(ranks: u32, link: impl Fn(u32, u32) -> Link) -> Templates {
+    let mut templates = Templates::default();
+    let by_graph = "live communicators have none: ask `unisono plan` what it would be worth";
+    for family in [Family::Rings, Family::Trees, Family::Routes] {
+        templates.missing.push((family, by_graph.to_owned()));
+    }
+    let found = match network(ranks, link) {
+        Ok(network) => levels(&network),
+        Err(why) => {
+            templates.missing.push((Family::Hierarchical, why));
+            return templates;
+        }
+    };
+    match hierarchical(&found) {
+        Ok(all) => templates.found.extend(all),
+        Err(why) => templates.missing.push((Family::Hierarchical, why)),
+    }
+    let natural = found.order().iter().copied().eq(0..ranks);
+    if !natural && let Ok(order) = Order::new(found.order()) {
+        let order = Arc::new(order);
+        let ordered = Algorithm::ALL.map(|algorithm| Template::Ordered {
+            algorithm,
+            order: order.clone(),
+        });
+        templates.found.extend(ordered);
+    }
+    templates
+}
+
+/// Ranks and what joins each two of them.
+fn network(ranks: u32, link: impl Fn(u32, u32) -> Link) -> Result<Network, String> {
+    let mut builder = Builder::new(ranks);
+    for from in 0..ranks {
+        for to in (0..ranks).filter(|&to| to != from) {
+            let link = link(from, to);
+            let rate = link.rate.get().unwrap_or(WITHOUT_LIMIT);
+            builder.edge(from, to, rate, link.alpha_ps / 1000);
+        }
+    }
+    builder.build().map_err(|error| error.to_string())
+}
+
+/// Plans over islands; why there are none.
+fn hierarchical(found: &Levels) -> Result<Vec<Template>, String> {
+    let count = found.levels().len();
+    if count < 2 {
+        return Err("its ranks are no islands: nobody is closer to somebody than the rest".into());
+    }
+    let with = |[within, between]: [Algorithm; 2]| {
+        let level = |level| Level {
+            group_of: found.group_of(level).into(),
+            algorithm: if level == 0 { within } else { between },
+        };
+        let levels: Vec<Level> = (0..count).map(level).collect();
+        let levels = Hierarchical::new(levels).map_err(|error| error.to_string())?;
+        Ok(Template::Hierarchical(Arc::new(levels)))
+    };
+    WITHIN_AND_BETWEEN.into_iter().map(with).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unisono_plan::cost::Rate;
+
+    fn boxes(box_of: impl Fn(u32) -> u32) -> impl Fn(u32, u32) -> Link {
+        move |from, to| {
+            let near = box_of(from) == box_of(to);
+            Link {
+                alpha_ps: 1_000_000,
+                rate: Rate::bytes_per_second(if near { 100_000_000_000 } else { 1_000_000_000 }),
+                by_core: false,
+            }
+        }
+    }
+
+    #[test]
+    fn boxes_are_islands_and_interleaved_ones_have_an_order() {
+        let neighbours = templates(8, boxes(|rank| rank / 4));
+        assert_eq!(neighbours.found.len(), WITHIN_AND_BETWEEN.len());
+        let labels: Vec<_> = neighbours.found.iter().map(Template::label).collect();
+        assert!(
+            labels.contains(&"hierarchical:mesh_one_shot+ring".into()),
+            "{labels:?}"
+        );
+        let interleaved = templates(8, boxes(|rank| rank % 2));
+        let orders = (interleaved.found.iter()).filter_map(|template| match template {
+            Template::Ordered { order, .. } => Some(order.ranks().to_vec()),
+            _ => None,
+        });
+        let orders: Vec<Vec<u32>> = orders.collect();
+        assert_eq!(orders.len(), Algorithm::ALL.len());
+        assert!(
+            orders
+                .iter()
+                .all(|order| *order == [0, 2, 4, 6, 1, 3, 5, 7]),
+            "{orders:?}"
+        );
+    }
+
+    #[test]
+    fn where_all_are_alike_it_says_so() {
+        let alike = templates(4, boxes(|_| 0));
+        assert!(alike.found.is_empty());
+        let why = (alike.missing.iter()).find(|(family, _)| *family == Family::Hierarchical);
+        assert!(why.unwrap().1.contains("no islands"), "{why:?}");
+    }
+}

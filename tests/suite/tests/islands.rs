@@ -1,0 +1,141 @@
+//! Ranks on islands: what the cluster file says about links decides which plan runs.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use unisono::plan::select::{Override, Overrides};
+use unisono::plan::template::Family;
+use unisono::{Communicator, DataType, Error, Init, InitOptions, Op, ReduceOp, Rules, UniqueId};
+use unisono_tests::{Collective, Try, threads};
+
+/// Everything fast within a box, slow between boxes; as a cluster file says it.
+fn boxes(options: &mut InitOptions, box_of: &[u32], more: &str) {
+    let ranks = box_of.len();
+    let mut links = String::new();
+    for (a, b) in (0..ranks).flat_map(|a| (a + 1..ranks).map(move |b| (a, b))) {
+        let (rate, latency) = match box_of[a] == box_of[b] {
+            true => ("100GB/s", "1us"),
+            false => ("1GB/s", "5us"),
+        };
+        links += &format!(
+            "- {{from: rank {a}, to: rank {b}, kind: shm, bandwidth: {rate}, latency: {latency}}}\n"
+        );
+    }
+    // Tests of one process may use the same ranks at once.
+    static FILES: AtomicU32 = AtomicU32::new(0);
+    let file = std::env::temp_dir().join(format!(
+        "unisono-islands-{}-{}.yaml",
+        std::process::id(),
+        FILES.fetch_add(1, Ordering::Relaxed)
+    ));
+    std::fs::write(&file, format!("links:\n{links}{more}")).expect("a file");
+    let said = Init::from_variables([])
+        .cluster_file(&file)
+        .rank(options.rank)
+        .size(options.size)
+        .unique_id(UniqueId::create(&unisono::bootstrap::InterfaceFilter::loopback(), 0).unwrap())
+        .options();
+    std::fs::remove_file(&file).expect("the file is there");
+    let said = said.expect("a good file");
+    options.overlays = said.overlays;
+    options.rules = said.rules;
+}
+
+fn right(world: &Communicator, collective: Collective, count: usize) {
+    for in_place in [false, true] {
+        let attempt = Try {
+            collective,
+            count,
+            op: ReduceOp::Sum.into(),
+            in_place,
+            salt: count as u64,
+        };
+        let done = attempt.run_as(world, DataType::F32).expect("it runs");
+        done.unwrap_or_else(|wrong| panic!("{wrong}"));
+    }
+}
+
+#[test]
+fn long_messages_between_two_boxes_go_level_by_level() {
+    // Side by side, interleaved, and boxes of unequal size.
+    for box_of in [
+        &[0, 0, 0, 0, 1, 1, 1, 1][..],
+        &[0, 1, 0, 1, 0, 1],
+        &[0, 0, 0, 1, 1],
+    ] {
+        let ranks = box_of.len() as u32;
+        threads(
+            ranks,
+            move |options| boxes(options, box_of, ""),
+            |world| {
+                for op in [Op::AllReduce, Op::AllGather, Op::ReduceScatter] {
+                    let explained = world.explain(op, 4 << 20, DataType::F32).expect("a plan");
+                    let text = explained.to_string();
+                    assert_eq!(explained.algorithm(), "hierarchical", "{text}");
+                    assert!(text.contains("* hierarchical:"), "{text}");
+                }
+                for count in [1 << 18, 100_003] {
+                    right(&world, Collective::AllReduce, count);
+                    right(&world, Collective::AllGather, count / 8);
+                    right(&world, Collective::AllGatherV, count / 8);
+                    right(&world, Collective::ReduceScatter, count / 8);
+                    right(&world, Collective::Broadcast(1), count);
+                    right(&world, Collective::Reduce(1), count);
+                }
+                world.finalize().expect("finalize");
+            },
+        );
+    }
+}
+
+#[test]
+fn hierarchical_by_name_is_right_also_where_it_is_not_the_fastest() {
+    for box_of in [&[0, 0, 1, 1][..], &[0, 1, 1, 0, 1]] {
+        threads(
+            box_of.len() as u32,
+            move |options| boxes(options, box_of, "algorithms: [{use: hierarchical}]\n"),
+            |world| {
+                for count in [0, 1, 7, 1000] {
+                    for collective in Collective::all(world.size()) {
+                        right(&world, collective, count);
+                    }
+                }
+                let explained = world.explain(Op::AllReduce, 8, DataType::F32).unwrap();
+                assert_eq!(explained.algorithm(), "hierarchical");
+                assert!(explained.to_string().contains("an override forces it"));
+                world.finalize().expect("finalize");
+            },
+        );
+    }
+}
+
+#[test]
+fn what_is_forced_and_not_there_is_an_error_that_says_why() {
+    let force = |family| {
+        Rules::new(move |_, _| Overrides {
+            rules: vec![Override {
+                op: None,
+                bytes: 0..=u64::MAX,
+                algorithm: family,
+                windowed: None,
+                put_bytes: None,
+            }],
+        })
+    };
+    for (family, why) in [
+        (Family::Hierarchical, "no islands"),
+        (Family::Trees, "unisono plan"),
+    ] {
+        threads(
+            3,
+            move |options| options.rules = force(family),
+            move |world| {
+                let mut data = [1.0f32; 5];
+                let done = world.all_reduce_in_place(&mut data, ReduceOp::Sum);
+                let error = done.expect_err("there is none");
+                assert!(matches!(error, Error::Unsupported { .. }), "{error:?}");
+                let text = error.to_string();
+                assert!(text.contains(family.name()) && text.contains(why), "{text}");
+            },
+        );
+    }
+}
