@@ -6,7 +6,7 @@ use std::time::Duration;
 use unisono::plan::ir::OpKind;
 use unisono::plan::select::{Override, Overrides};
 use unisono::{
-    Communicator, InitOptions, MemoryOptions, Op, PluginRequest, ReduceOp, Rules, Window,
+    Algorithm, Communicator, InitOptions, MemoryOptions, Op, PluginRequest, ReduceOp, Rules, Window,
 };
 use unisono_tests::threads;
 
@@ -95,11 +95,11 @@ fn adjust(options: &mut InitOptions, transport: Transport) {
 fn rules(name: &str) -> Option<Vec<Override>> {
     let mut parts = name.split('/');
     let (op, algorithm, how) = (parts.next()?, parts.next()?, parts.next()?);
-    let algorithm = algorithm.parse().ok()?;
+    let algorithm: Algorithm = algorithm.parse().ok()?;
     let rule = |op| Override {
         op: Some(op),
         bytes: 0..=u64::MAX,
-        algorithm,
+        algorithm: algorithm.into(),
         windowed: Some(how == "windowed"),
         put_bytes: Some(PUT_BYTES),
     };
