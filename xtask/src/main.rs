@@ -1,7 +1,9 @@
-//! The project's own tasks: `cargo xtask demo`, `cargo xtask test`, `cargo xtask soak`.
+//! The project's own tasks: `cargo xtask demo`, `cargo xtask test`, `cargo xtask soak`,
+//! `cargo xtask dist`.
 
 mod abi;
 mod demo;
+mod dist;
 mod machine;
 mod out_of_tree;
 mod run;
@@ -45,6 +47,18 @@ enum Task {
         #[arg(long)]
         dry: bool,
     },
+    /// Build and install headers, library, plugins and command, with files for pkg-config and CMake.
+    Dist {
+        /// Where to; target/dist without it. The folder may be moved later.
+        #[arg(long)]
+        prefix: Option<PathBuf>,
+        /// Build without optimisation, as for tests.
+        #[arg(long)]
+        debug: bool,
+        /// Install what cargo has built before, as it is.
+        #[arg(long)]
+        built: bool,
+    },
     /// Write include/unisono_plugin_layout.h anew from hal/abi.
     Abi,
     /// Compare a renamed copy of the host plugin, built outside the workspace, with the original:
@@ -64,6 +78,11 @@ fn main() -> ExitCode {
             filter.as_deref(),
         ),
         Task::Soak { suite, dry } => soak::soak(suite.as_deref(), dry),
+        Task::Dist {
+            prefix,
+            debug,
+            built,
+        } => dist::dist(prefix, debug, built),
         Task::Abi => abi::write(),
         Task::OutOfTree { dry } => out_of_tree::compare(dry),
     };

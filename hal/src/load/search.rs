@@ -115,6 +115,13 @@ fn own_folders() -> Vec<PathBuf> {
     for folder in files.iter().flatten().filter_map(|file| file.parent()) {
         add(folder);
         add(&folder.join("plugins"));
+        // As installed: libraries in lib, programs in bin beside it.
+        add(&folder.join("unisono/plugins"));
+        if folder.ends_with("bin")
+            && let Some(above) = folder.parent()
+        {
+            add(&above.join("lib/unisono/plugins"));
+        }
         if folder.ends_with("deps")
             && let Some(above) = folder.parent()
         {

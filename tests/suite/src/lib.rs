@@ -2,6 +2,7 @@
 //! data with known results, and skips that are counted.
 
 mod count;
+mod header;
 mod measure;
 mod processes;
 mod random;
@@ -13,6 +14,7 @@ mod values;
 mod watchdog;
 
 pub use count::{Count, soaking};
+pub use header::header_functions;
 pub use measure::{CpuShare, Held, cpu_time, descriptors, preemptions, quantiles, resident_bytes};
 pub use processes::{Exit, Job, Rank, Running};
 pub use random::random_collectives;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use unisono_tests::{skip, soaking, watchdog};
+use unisono_tests::{header_functions, skip, soaking, watchdog};
 
 /// The top of the workspace.
 fn root() -> &'static Path {
@@ -59,21 +59,6 @@ fn start(program: &Path) -> Command {
     command
 }
 
-/// The functions that the header declares.
-fn declared() -> BTreeSet<String> {
-    let header = std::fs::read_to_string(root().join("include/unisono.h")).expect("the header");
-    let mut code = String::new();
-    for part in header.split("/*") {
-        code.push_str(part.split_once("*/").map_or(part, |(_, code)| code));
-    }
-    let of_line = |line: &str| {
-        let (before, _) = line.split_once('(')?;
-        let name = before.rsplit([' ', '*']).next()?;
-        (name.starts_with("unisono_") && !line.starts_with("typedef")).then(|| name.to_owned())
-    };
-    code.lines().filter_map(of_line).collect()
-}
-
 #[test]
 fn the_library_exports_what_the_header_declares() {
     let library = library().join("libunisono.so");
@@ -93,7 +78,7 @@ fn the_library_exports_what_the_header_declares() {
         .filter_map(|line| line.split_whitespace().nth(2))
         .map(str::to_owned)
         .collect();
-    let declared = declared();
+    let declared = header_functions();
     assert!(declared.len() > 50, "{declared:?}");
     let missing: Vec<_> = declared.difference(&exported).collect();
     let extra: Vec<_> = exported.difference(&declared).collect();
