@@ -12,7 +12,7 @@ use unisono::graph::LinkGraph;
 use unisono::plan::OpKind;
 use unisono_network::Network;
 use unisono_planner::names::Names;
-use unisono_planner::{Plan, Request, plan, steps, table};
+use unisono_planner::{Plan, Request, plan, steps, svg, table};
 
 use crate::{output, units};
 
@@ -79,6 +79,8 @@ enum Format {
     Table,
     /// The figures as one JSON object.
     Json,
+    /// A drawing: who sends what to whom, step by step, and when each link is busy.
+    Svg,
 }
 
 /// Plans.
@@ -116,6 +118,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let text = match format {
         Format::Table => table::table(&planned, &network, &names),
         Format::Json => figures(args, &planned).to_string() + "\n",
+        Format::Svg => svg::svg(&planned, &network, &names),
     };
     match &args.output {
         Some(path) => {

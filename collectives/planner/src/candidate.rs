@@ -1,5 +1,6 @@
 //! The plans that are compared, and how each can be cut.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use unisono_network::Network;
@@ -47,6 +48,15 @@ impl Source {
             Source::Programs(template) => template.name(),
             Source::Trees(_) | Source::Pairs(_) => "trees",
             Source::Routes(_) => "routes",
+        }
+    }
+
+    /// Its name with what tells candidates of one name apart.
+    #[must_use]
+    pub fn label(&self) -> Cow<'static, str> {
+        match self {
+            Source::Programs(template) => template.label(),
+            _ => self.name().into(),
         }
     }
 

@@ -8,6 +8,7 @@ pub mod programs;
 pub mod routes;
 pub mod schedule;
 pub mod steps;
+pub mod svg;
 pub mod table;
 pub mod timing;
 pub mod trees;

@@ -54,15 +54,15 @@ pub fn table(plan: &Plan, network: &Network, names: &Names) -> String {
 fn candidates(out: &mut String, plan: &Plan) {
     let _ = writeln!(
         out,
-        "\n{:24} {:>12} {:>8}",
+        "\n{:34} {:>12} {:>8}",
         "candidate", "predicted", "chunks"
     );
     for candidate in &plan.candidates {
         let least = if candidate.simulated { "" } else { "> " };
         let _ = writeln!(
             out,
-            "{:24} {:>12} {:>8}",
-            candidate.source.name(),
+            "{:34} {:>12} {:>8}",
+            candidate.source.label(),
             least.to_owned() + &time(candidate.ps / 1e6),
             candidate.knob.chunks
         );
