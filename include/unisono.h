@@ -436,6 +436,7 @@ unisono_result unisono_event_destroy(unisono_event_t event);
  *  - The stream must be of the communicator's device. All ranks make their calls in the same order,
  *    whatever streams they are on.
  *  - The buffers are the library's until the stream has done the call.
+ *  - While the program records a graph from the stream it is UNISONO_UNSUPPORTED.
  *  - A call's deadline does not run while the stream has not come to it.
  *  - What fails later lets the stream go on, and is told by unisono_stream_synchronize,
  *    unisono_stream_query and unisono_comm_async_error.

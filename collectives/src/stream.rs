@@ -183,6 +183,7 @@ impl Stream {
     /// Whether `shared`'s collectives can be called on it.
     pub(crate) fn fits(&self, shared: &Shared) -> Result<()> {
         self.usable()?;
+        self.runs("on")?;
         let (ours, theirs) = (self.0.device.info(), shared.world.device.info());
         if (ours.id, &ours.name) == (theirs.id, &theirs.name) {
             return Ok(());
@@ -264,8 +265,22 @@ impl Stream {
         lane.failure().map_or(Ok(()), |error| Err(error.clone()))
     }
 
+    /// Refuses while the program records what is put on the stream: the other side of each flag
+    /// would run once, now, and not with each replay.
+    fn runs(&self, call: &'static str) -> Result<()> {
+        if self.lock().is_recording() {
+            return Err(Error::Unsupported {
+                call,
+                why:
+                    "the stream records a graph, of which this cannot be a part; call it before or \
+                      after"
+                        .to_owned(),
+            });
+        }
+        Ok(())
+    }
+
     fn put(&self, mark: Mark) -> Result<()> {
-        self.usable()?;
         let mut on = self.lock();
         self.0.lane.enqueue(&mut on, op(vec![mark])?);
         drop(on);
@@ -273,6 +288,8 @@ impl Stream {
     }
 
     fn with_event(&self, call: &'static str, event: &Event, side: Side) -> Result<()> {
+        self.usable()?;
+        self.runs(call)?;
         if side == Side::Absent {
             return Err(Error::Unsupported {
                 call,

@@ -61,8 +61,26 @@ macro_rules! of_tests {
 }
 
 const SUITES: &[Suite] = &[
-    of_tests!("ops"),
-    of_tests!("c_api"),
+    // Through Rust, and a part through C.
+    Suite {
+        name: "ops",
+        arguments: &[
+            "test",
+            "--release",
+            "--package",
+            "unisono-tests",
+            "--test",
+            "ops",
+            "--test",
+            "c_api",
+            "--test",
+            "streams",
+            "--",
+            "--nocapture",
+        ],
+        environment: &[],
+        before: &[],
+    },
     of_tests!("random"),
     of_tests!("death"),
     of_tests!("strays"),

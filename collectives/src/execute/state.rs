@@ -86,6 +86,11 @@ impl State {
         self.main.is_handed_over() && self.beside.is_idle()
     }
 
+    /// Whether what is put on the main stream is recorded for replay, not run.
+    pub(crate) fn is_recording(&mut self) -> bool {
+        self.main.stream.capturing()
+    }
+
     /// The vendor's handle of the main stream, 0 if there is none.
     pub(crate) fn native(&mut self) -> u64 {
         self.main.stream.native()

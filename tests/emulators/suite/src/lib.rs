@@ -2,10 +2,12 @@
 //!
 //! [`Emulated`] makes a folder with the vendor's libraries as links to the emulators, and the
 //! environment under which a process finds them; [`Values`] is a buffer of device memory that a test
-//! can fill and read.
+//! can fill and read, and [`Driver`] the vendor's interface as a program has it.
 
+mod driver;
 mod emulated;
 mod values;
 
+pub use driver::{Driver, Handle};
 pub use emulated::Emulated;
 pub use values::Values;

@@ -4,104 +4,18 @@
     reason = "calls the driver, and hands addresses to streams"
 )]
 
-use std::ffi::c_void;
-use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use libloading::Library;
 use unisono::PluginRequest;
 use unisono::hal::{
     Batch, Device, Memory, MemoryKind, MemoryRequest, Queue, Reduce, State, Stream,
 };
-use unisono_emulated_tests::{Emulated, Values};
+use unisono_emulated_tests::{Driver, Emulated, Values};
 use unisono_tests::Rng;
 
 const LEN: usize = 300;
 const LINE: u64 = 64;
-
-/// The driver, as a program that records would use it.
-struct Driver(Library);
-
-macro_rules! call {
-    ($driver:expr, $name:literal, ($($type:ty),*), $($argument:expr),*) => {{
-        // SAFETY: the function has these parameters, by the driver API's manual; the arguments are good.
-        let code = unsafe {
-            let function = $driver
-                .0
-                .get::<unsafe extern "C" fn($($type),*) -> u32>(concat!($name, "\0").as_bytes());
-            (function.expect($name))($($argument),*)
-        };
-        assert_eq!(code, 0, $name);
-    }};
-}
-
-type Handle = *mut c_void;
-
-impl Driver {
-    fn open() -> Self {
-        // SAFETY: the plugin has opened it already.
-        Self(unsafe { Library::new("libcuda.so.1") }.expect("the driver"))
-    }
-
-    /// Makes the context of device 0 this thread's.
-    fn enter(&self) {
-        let mut context: Handle = ptr::null_mut();
-        call!(
-            self,
-            "cuDevicePrimaryCtxRetain",
-            (*mut Handle, i32),
-            &raw mut context,
-            0
-        );
-        call!(self, "cuCtxPushCurrent_v2", (Handle), context);
-    }
-
-    fn stream(&self) -> Handle {
-        let mut stream: Handle = ptr::null_mut();
-        call!(
-            self,
-            "cuStreamCreate",
-            (*mut Handle, u32),
-            &raw mut stream,
-            1
-        );
-        stream
-    }
-
-    fn begin(&self, stream: Handle) {
-        call!(self, "cuStreamBeginCapture_v2", (Handle, u32), stream, 0);
-    }
-
-    fn end(&self, stream: Handle) -> Handle {
-        let (mut graph, mut runnable): (Handle, Handle) = (ptr::null_mut(), ptr::null_mut());
-        call!(
-            self,
-            "cuStreamEndCapture",
-            (Handle, *mut Handle),
-            stream,
-            &raw mut graph
-        );
-        call!(
-            self,
-            "cuGraphInstantiateWithFlags",
-            (*mut Handle, Handle, u64),
-            &raw mut runnable,
-            graph,
-            0
-        );
-        call!(self, "cuGraphDestroy", (Handle), graph);
-        runnable
-    }
-
-    fn launch(&self, runnable: Handle, stream: Handle) {
-        call!(self, "cuGraphLaunch", (Handle, Handle), runnable, stream);
-    }
-
-    fn synchronise(&self, stream: Handle) {
-        call!(self, "cuStreamSynchronize", (Handle), stream);
-    }
-}
 
 struct Flags(Memory);
 
@@ -147,7 +61,7 @@ fn a_thousand_replays() {
         let world = rank.init(|options| options.plugins = vec![PluginRequest::named("cuda")]);
         let device = world.device();
         let driver = Driver::open();
-        driver.enter();
+        driver.enter(0);
         let native = driver.stream();
         // SAFETY: the stream lives as long as the process.
         let mut stream = unsafe { device.wrap_stream(native as u64) }.expect("a stream");
