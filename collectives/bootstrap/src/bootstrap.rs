@@ -10,6 +10,7 @@ use crate::directory::{Directory, RankEntry};
 use crate::error::{BootstrapError, Result};
 use crate::hex;
 use crate::identity::{self, NodeId, Prover};
+use crate::launcher;
 use crate::options::Options;
 use crate::rendezvous::root::Root;
 use crate::rendezvous::{self, Node};
@@ -55,6 +56,7 @@ impl Bootstrap {
     pub fn join(options: Options) -> Result<Joined> {
         let started = Instant::now();
         options.check()?;
+        let options = launcher::resolve(options)?;
         let place = Place::find(&options)?;
         let prover = Prover::random()?;
         let node = options

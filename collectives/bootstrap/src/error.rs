@@ -50,7 +50,9 @@ pub enum BootstrapError {
     #[error(
         "no secret for a job that crosses a network ({why}); start from a unique id, or put at least 32 random bytes in \
          a file that only you can read and set UNISONO_SECRET_FILE to it on every node (head -c 32 /dev/urandom > \
-         FILE), or say `security: none` in the cluster file if every machine that can reach these is trusted"
+         FILE), or name that file in the cluster file (security.secret_file), or use a launcher that keeps a key-value \
+         store by PMI or PMIx (mpiexec, mpirun, srun --mpi=pmix), or say `security: none` in the cluster file if every \
+         machine that can reach these is trusted"
     )]
     NoSecret {
         /// Why one is needed.
@@ -62,6 +64,17 @@ pub enum BootstrapError {
         /// Where it came from.
         place: String,
         /// What is wrong with it and what to do.
+        why: String,
+    },
+    /// The launcher's key-value store does not give the job's secret.
+    #[error(
+        "the launcher's store ({store}), which was to give the job's secret: {why}; set UNISONO_SECRET_FILE to a file \
+         with a secret on every node to do without it"
+    )]
+    Launcher {
+        /// Which store.
+        store: &'static str,
+        /// What is wrong with it.
         why: String,
     },
     /// Text or bytes that are no unique id.

@@ -142,6 +142,10 @@ impl fmt::Debug for Secret {
 pub enum SecretSource {
     /// By this secret.
     Given(Secret),
+    /// By a secret that rank 0 puts into its launcher's key-value store, where [`has_store`](crate::has_store) says that
+    /// there is one. All processes that the launcher started must join. Unless the root has an address, the store tells
+    /// where to meet too.
+    Launcher,
     /// By the user that runs them: only while all ranks are on one node. The default without a secret.
     PeerCredentials,
     /// Not at all (`security: none`): whoever reaches the port and speaks the protocol is believed.

@@ -1,7 +1,8 @@
 //! From the cluster in effect to the options of a communicator.
 
 use unisono_bootstrap::{
-    Heartbeat, InterfaceFilter, InterfacePattern, NodeId, RankInfo, RootSpec, Secret, SecretSource,
+    Heartbeat, InterfaceFilter, InterfacePattern, NodeId, RankInfo, RankSource, RootSpec, Secret,
+    SecretSource,
 };
 use unisono_cluster::{Cluster, Effective, Node, SecurityMode};
 use unisono_collectives::{InitOptions, MemoryOptions, PluginRequest, Timeouts};
@@ -24,8 +25,13 @@ pub(super) fn options(init: &Init, effective: &Effective) -> Result<InitOptions,
     if let Some(name) = &init.name {
         options.name.clone_from(name);
     }
+    options.secret = match secret(cluster)? {
+        SecretSource::PeerCredentials if by_launcher(init, &info, &lookup) => {
+            SecretSource::Launcher
+        }
+        source => source,
+    };
     options.job = init.job.clone().unwrap_or(info.job);
-    options.secret = secret(cluster)?;
     options.node_id = node_id(init, node)?;
     options.interfaces = interfaces(cluster, node)?;
     options.heartbeat = Heartbeat {
@@ -65,6 +71,19 @@ fn this_node(cluster: &Cluster) -> Option<&Node> {
     let short = host.split('.').next().unwrap_or_default();
     let named = |name: &str| cluster.nodes.iter().find(|node| node.name == name);
     named(host.as_ref()).or_else(|| named(short))
+}
+
+/// Whether the launcher's key-value store is to give the secret: ranks that may be on several nodes, all of them
+/// started by that launcher, and no secret given otherwise.
+fn by_launcher(init: &Init, info: &RankInfo, lookup: unisono_bootstrap::Lookup<'_>) -> bool {
+    let launched = matches!(
+        info.source,
+        RankSource::OpenMpi | RankSource::Pmi | RankSource::Slurm
+    );
+    launched
+        && init.given.size.is_none()
+        && info.local_size != Some(info.size)
+        && unisono_bootstrap::has_store(lookup)
 }
 
 fn secret(cluster: &Cluster) -> Result<SecretSource, InitError> {

@@ -37,6 +37,11 @@ impl Place {
         let same_user = matches!(source, SecretSource::PeerCredentials);
         let secret = match source {
             SecretSource::Given(secret) => secret,
+            SecretSource::Launcher => {
+                let option = "secret";
+                let why = "the launcher's was not asked for yet".to_owned();
+                return Err(BootstrapError::BadOption { option, why });
+            }
             SecretSource::PeerCredentials => Secret::from_bytes([0; 32]),
             SecretSource::Disabled => Secret::from_bytes([1; 32]),
         };
