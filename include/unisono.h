@@ -430,14 +430,16 @@ unisono_result unisono_event_query(unisono_event_t event, int32_t *done);
 /* Frees the handle; what is on streams goes on. Does not block. */
 unisono_result unisono_event_destroy(unisono_event_t event);
 
-/* Each is the call of the same name on a stream, and returns at once: the call begins when the stream
- * has come to it, and what is put on the stream next begins when it is complete.
+/* Each is the call of the same name on a stream, and returns at once (if the stream's queue is full,
+ * once there is room): the call begins when the stream has come to it, and what is put on the stream
+ * next begins when it is complete.
  *
  *  - The stream must be of the communicator's device. All ranks make their calls in the same order,
  *    whatever streams they are on.
  *  - The buffers are the library's until the stream has done the call.
  *  - While the program records a graph from the stream it is UNISONO_UNSUPPORTED.
- *  - A call's deadline does not run while the stream has not come to it.
+ *  - A call's deadline does not run while the stream has not come to it; that of ranks which wait for
+ *    it in the call does.
  *  - What fails later lets the stream go on, and is told by unisono_stream_synchronize,
  *    unisono_stream_query and unisono_comm_async_error.
  *  - In a group all calls on one communicator have a stream, or none has. With several streams they

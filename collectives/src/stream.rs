@@ -6,17 +6,22 @@
 //!
 //! A stream is a lane without peers: whoever waits drives it, the progress thread when nobody does.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Instant;
+mod event;
+mod inner;
+
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use unisono_hal::{Device, EventReach, Side};
+
+pub use event::Event;
+use inner::{Inner, Tell, Tie};
 
 use crate::arena::Arena;
 use crate::communicator::Shared;
 use crate::error::{Error, Result};
-use crate::execute::{Flag, Gate, Lane, Mark, OnFailure, Op, Own, State};
+use crate::execute::{Flag, Gate, Lane, Mark, Op, Own, State};
 use crate::fork;
-use crate::progress::{Policy, Watch, progress};
+use crate::progress::progress;
 use crate::signature::{Call, CallKind};
 
 /// An ordered queue of a device. Clones are the same stream.
@@ -24,59 +29,6 @@ use crate::signature::{Call, CallKind};
 /// Any thread. Dropping it ends nothing: what it was given still runs.
 #[derive(Clone)]
 pub struct Stream(Arc<Inner>);
-
-/// A point in a stream's work that other streams and the host can wait for. Clones are the same
-/// event. Any thread.
-#[derive(Clone)]
-pub struct Event(unisono_hal::Event);
-
-struct Inner {
-    lane: Arc<Lane>,
-    device: Device,
-    policy: Policy,
-    generation: u32,
-    ties: Mutex<Vec<Tie>>,
-}
-
-/// A communicator whose collectives were called on the stream.
-struct Tie {
-    shared: Weak<Shared>,
-    gate: Arc<Gate>,
-    /// The number of the last of them.
-    last: u64,
-}
-
-impl Event {
-    pub(crate) fn new(event: unisono_hal::Event) -> Self {
-        Self(event)
-    }
-
-    /// Whether it is complete: a stream has come to where it was recorded last. A new event is not.
-    /// Does not block.
-    ///
-    /// # Errors
-    /// What the plugin says, also of the work that the event stands for.
-    pub fn is_complete(&self) -> Result<bool> {
-        Ok(self.0.is_complete()?)
-    }
-
-    /// Completes it from the host. Does not block.
-    ///
-    /// # Errors
-    /// What the plugin says; not every device's events have this side.
-    pub fn signal(&self) -> Result<()> {
-        self.0.signal()?;
-        // A stream that waits for it is looked at again.
-        progress().kick();
-        Ok(())
-    }
-
-    /// The vendor's own handle, 0 if there is none.
-    #[must_use]
-    pub fn native(&self) -> u64 {
-        self.0.native()
-    }
-}
 
 impl Stream {
     /// Makes `stream`, of the communicator's device, one to call collectives on.
@@ -322,6 +274,12 @@ impl Stream {
     }
 }
 
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Stream({})", self.0.device.info().name)
+    }
+}
+
 /// An op of a stream.
 fn op(marks: Vec<Mark>) -> Result<Op> {
     // A name for errors, which a stream's ops have none of.
@@ -335,92 +293,4 @@ fn op(marks: Vec<Mark>) -> Result<Op> {
         plan: 0,
     };
     Op::marks(marks, call)
-}
-
-impl Inner {
-    fn ties(&self) -> MutexGuard<'_, Vec<Tie>> {
-        self.ties.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The communicators that have calls on the stream which are not complete, with the last's
-    /// number.
-    fn unfinished(&self) -> Vec<(Arc<Shared>, u64)> {
-        let ties = self.ties();
-        let live = ties
-            .iter()
-            .filter_map(|tie| Some((tie.shared.upgrade()?, tie.last)));
-        live.filter(|(shared, last)| shared.lane.completed() < *last)
-            .collect()
-    }
-
-    /// The stream has failed: calls that wait for it never begin.
-    fn spread(&self, error: &Error) {
-        for (shared, _) in self.unfinished() {
-            shared.announce(error);
-            shared.lane.fail(error.clone());
-        }
-    }
-}
-
-impl Tie {
-    fn is_of(&self, shared: &Arc<Shared>) -> bool {
-        std::ptr::eq(self.shared.as_ptr(), Arc::as_ptr(shared))
-    }
-}
-
-impl Watch for Inner {
-    fn look(&self, now: Instant) {
-        for (shared, _) in self.unfinished() {
-            Watch::look(&*shared, now);
-        }
-        // What a failed lane's queue still does may have raised a flag over its release.
-        for tie in self.ties().iter() {
-            let failed = |shared: Arc<Shared>| shared.lane.failure().is_some();
-            if tie.shared.upgrade().is_none_or(failed) {
-                tie.gate.release();
-            }
-        }
-    }
-
-    fn lingering(&self) -> Vec<u32> {
-        Vec::new()
-    }
-}
-
-/// Tells the communicators when the stream fails.
-struct Tell(Weak<Inner>);
-
-impl OnFailure for Tell {
-    fn failed(&self, error: &Error) {
-        if let Some(inner) = self.0.upgrade() {
-            inner.spread(error);
-        }
-    }
-
-    fn suspects(&self, error: &Error) -> bool {
-        // Nobody else can explain it.
-        self.failed(error);
-        false
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        if !fork::is(self.generation) {
-            // The stream is the parent's too.
-            std::mem::forget(self.lane.clone());
-        }
-    }
-}
-
-impl std::fmt::Debug for Stream {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Stream({})", self.0.device.info().name)
-    }
-}
-
-impl std::fmt::Debug for Event {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Event({})", self.0.device().info().name)
-    }
 }

@@ -353,6 +353,34 @@ static void one_thread(unisono_comm *const *comms, uint32_t size) {
   for (uint32_t r = 1; r < size; r++) EXPECT(sums[r] == sums[r - 1] && sums[r] >= (int64_t)size);
 }
 
+/* What a configuration says counts: here a deadline; and what is wrong in it is told. */
+static void configured(void) {
+  unisono_config config = UNISONO_CONFIG_INIT;
+  const unisono_config *configs[2] = {&config, &config};
+  unisono_comm *comms[2];
+  unisono_work *work;
+  config.name = "pair";
+  config.deterministic = 1;
+  config.op_timeout_ms = 200;
+  config.init_timeout_ms = 20000;
+  CHECK(unisono_comm_init_all(comms, 2, configs));
+  CHECK(unisono_barrier_start(comms[0], &work));
+  EXPECT(unisono_work_wait(work) == UNISONO_TIMED_OUT);
+  EXPECT(strstr(unisono_last_error(), "200"));
+  CHECK(unisono_work_free(work));
+  for (int r = 0; r < 2; r++) CHECK(unisono_comm_destroy(comms[r]));
+  config.device = "nothing:0";
+  EXPECT(unisono_comm_init_all(comms, 2, configs) == UNISONO_INVALID_ARGUMENT);
+  EXPECT(strstr(unisono_last_error(), "nothing"));
+  config.device = NULL;
+  config.deterministic = 7;
+  EXPECT(unisono_comm_init_all(comms, 2, configs) == UNISONO_INVALID_ARGUMENT);
+  config.deterministic = 0;
+  config.size = 3;
+  EXPECT(unisono_comm_init_all(comms, 2, configs) == UNISONO_INVALID_ARGUMENT);
+  EXPECT(unisono_comm_init_all(comms, 0, NULL) == UNISONO_INVALID_ARGUMENT);
+}
+
 static unsigned long run(size_t count, uint32_t size) {
   static unisono_config config = UNISONO_CONFIG_INIT;
   const unisono_config *configs[MOST] = {&config, NULL};
@@ -388,6 +416,7 @@ static unsigned long run(size_t count, uint32_t size) {
 int main(int argc, char **argv) {
   unsigned long calls = 0;
   EXPECT(argc > 2);
+  configured();
   for (int i = 2; i < argc; i++) {
     const unsigned long size = strtoul(argv[i], NULL, 10);
     EXPECT(size > 0 && size <= MOST);

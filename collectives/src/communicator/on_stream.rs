@@ -75,7 +75,8 @@ impl Communicator {
 
     /// The calls of this communicator on a stream: each returns at once, begins when the stream has
     /// come to it, and what is put on the stream next begins when the call is complete. While the
-    /// stream has not come to a call, its deadline does not run.
+    /// stream has not come to a call, its deadline does not run; that of ranks which wait for this
+    /// one in the call does.
     ///
     /// A call that fails lets the stream go on; [`Stream::synchronize`] and
     /// [`Communicator::async_error`] tell of it.

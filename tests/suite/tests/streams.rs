@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use unisono::{Communicator, Error, Op, RawCall, ReduceOp, Sizes, group};
-use unisono_tests::{threads, watchdog};
+use unisono::{Communicator, Error, Event, Op, RawCall, ReduceOp, Sizes, Stream, group};
+use unisono_tests::{Count, Rng, threads, watchdog};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -214,4 +214,97 @@ fn wrong_calls_and_handles_are_refused() {
             world.finalize().expect("finalize");
         },
     );
+}
+
+const CALLS: Count = Count::new(300, 5000);
+
+/// What a rank has called on one stream, to look at when it is done.
+struct Queue {
+    stream: Stream,
+    pending: Vec<(unisono::Pending<unisono::Buffer<i64>>, i64)>,
+    event: Event,
+}
+
+/// The same random calls on every rank, on streams and without, in two communicators; streams wait
+/// for each other.
+fn random_calls(world: &Communicator, copy: &Communicator, calls: u64, seed: u64) {
+    let ranks = world.size();
+    // What all ranks do alike, and what each does as it likes.
+    let (mut shared, mut own) = (Rng::new(seed), Rng::new(seed ^ u64::from(world.rank() + 1)));
+    let mut queues: Vec<Queue> = (0..3)
+        .map(|_| Queue {
+            stream: world.stream().expect("a stream"),
+            pending: Vec::new(),
+            event: world.event().expect("an event"),
+        })
+        .collect();
+    for _ in 0..calls {
+        let on = if shared.below(2) == 0 { world } else { copy };
+        let at = shared.below(3) as usize;
+        match shared.below(8) {
+            0 => {
+                let mut data = ones(world);
+                on.all_reduce_in_place(&mut data, ReduceOp::Sum)
+                    .expect("no error");
+                assert_eq!(data[0], sum(ranks));
+            }
+            1 => {
+                let other = &queues[(at + 1) % 3];
+                queues[at]
+                    .stream
+                    .record(&queues[at].event)
+                    .expect("it records");
+                other.stream.wait(&queues[at].event).expect("it waits");
+            }
+            2 => {
+                let root = shared.below(u64::from(ranks)) as u32;
+                let pending = on.on(&queues[at].stream).broadcast(ones(world), root);
+                let expected = 1 + i64::from(root);
+                queues[at]
+                    .pending
+                    .push((pending.expect("it starts"), expected));
+            }
+            _ => {
+                let pending = on
+                    .on(&queues[at].stream)
+                    .all_reduce(ones(world), ReduceOp::Sum);
+                queues[at]
+                    .pending
+                    .push((pending.expect("it starts"), sum(ranks)));
+            }
+        }
+        if own.below(16) == 0 {
+            let queue = &mut queues[own.below(3) as usize];
+            queue.stream.synchronize().expect("no error");
+            for (pending, expected) in queue.pending.drain(..) {
+                assert!(pending.is_done().expect("no error"));
+                assert_eq!(pending.wait().expect("no error")[500], expected);
+            }
+        }
+    }
+    for queue in &queues {
+        queue.stream.synchronize().expect("no error");
+    }
+}
+
+#[test]
+fn random_calls_on_streams_that_wait_for_each_other() {
+    let _watchdog = watchdog("streams", LIMIT * 5);
+    let seed = Rng::seed();
+    println!(
+        "soak: {} random calls on 3 streams, seed {seed}",
+        CALLS.get()
+    );
+    for link in ["none", "shm"] {
+        threads(
+            4,
+            move |options| options.without_links = vec![link.to_owned()],
+            move |world| {
+                let copy = world.duplicate().expect("a copy");
+                random_calls(&world, &copy, CALLS.get(), seed);
+                copy.finalize().expect("finalize");
+                world.finalize().expect("finalize");
+            },
+        );
+    }
 }
