@@ -35,6 +35,8 @@ to `to_buffer`[`to_offset`] of `peer`; `more` lists further runs of bytes. Buffe
 before it in its lane have ended, waits for the latencies of its `path`, and then flows at the max-min \
 fair rate. Ranks are counted from 0 in the order of --ranks.
 
+With more than 128 ranks candidates are compared by counting their messages and bytes, and the winner is simulated if it is short enough; --steps asks for its steps and a simulation in any case.
+
 Examples:
   unisono plan --graph box.json --op all_reduce --bytes 64M
   unisono plan --graph box.json --op broadcast --root 2 --bytes 1G --ranks 0-3 --json
@@ -102,6 +104,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let request = Request {
         algorithm: args.algorithm.clone(),
+        spelled_out: args.steps.is_some(),
         ..Request::new(op(args.op, args.root, last), args.bytes)
     };
     let planned = plan(&network, &request)?;
@@ -140,6 +143,7 @@ fn figures(args: &Args, planned: &Plan) -> serde_json::Value {
         "bound_algbw_GBps": planned.bound_algbw_gigabytes(),
         "share_of_bound": planned.share_of_bound(),
         "bound_exact": planned.bound_is_exact(),
+        "predicted_by": planned.method(),
         "plan_seconds": planned.seconds,
     })
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use unisono_network::{Network, VertexId};
+use unisono_network::{Network, Symmetry, VertexId};
 
 use crate::Op;
 
@@ -33,11 +33,33 @@ pub(crate) fn longest(network: &Network, op: Op) -> u64 {
         },
         // What a rank ends with depends on what every other rank began with.
         Op::AllGather | Op::ReduceScatter | Op::AllReduce { .. } | Op::AllToAll => {
-            let from_each = (0..network.ranks()).map(|rank| farthest(&mut search, network, rank));
+            let from_each =
+                (different(network).into_iter()).map(|rank| farthest(&mut search, network, rank));
             from_each.max().unwrap_or(0)
         }
     }
 }
+
+/// Ranks from which everything may be seen: of many that are alike, one is enough.
+fn different(network: &Network) -> Vec<u32> {
+    let symmetry = match network.ranks() {
+        0..=MANY => None,
+        _ => Symmetry::of(network),
+    };
+    let ranks = |vertices: &[VertexId]| {
+        let ranks = vertices
+            .iter()
+            .filter_map(|&vertex| network.rank_of(vertex));
+        ranks.collect()
+    };
+    match symmetry {
+        Some(symmetry) => ranks(symmetry.vertices().representatives()),
+        None => (0..network.ranks()).collect(),
+    }
+}
+
+/// Up to so many ranks it is faster to search from all of them.
+const MANY: u32 = 2048;
 
 const FAR: u64 = u64::MAX;
 

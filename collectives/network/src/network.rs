@@ -99,6 +99,7 @@ impl Network {
     }
 
     /// The edges.
+    #[inline]
     pub fn edges(&self) -> &[Edge] {
         &self.edges
     }
@@ -107,6 +108,7 @@ impl Network {
     ///
     /// # Panics
     /// If there is no such edge.
+    #[inline]
     pub fn edge(&self, id: EdgeId) -> &Edge {
         &self.edges[id as usize]
     }
@@ -126,6 +128,7 @@ impl Network {
     }
 
     /// The rank at a vertex; none if it is a switch.
+    #[inline]
     pub fn rank_of(&self, vertex: VertexId) -> Option<u32> {
         (vertex < self.ranks).then_some(vertex)
     }
@@ -145,6 +148,7 @@ impl Network {
     ///
     /// # Panics
     /// If there is no such vertex.
+    #[inline]
     pub fn out_edges(&self, vertex: VertexId) -> &[EdgeId] {
         self.outgoing.at(vertex)
     }
@@ -153,6 +157,7 @@ impl Network {
     ///
     /// # Panics
     /// If there is no such vertex.
+    #[inline]
     pub fn in_edges(&self, vertex: VertexId) -> &[EdgeId] {
         self.incoming.at(vertex)
     }

@@ -1,7 +1,9 @@
 //! Ties the link graph, the bounds, the packings, the plans and the simulator together.
 
 pub mod candidate;
+pub mod counted;
 mod error;
+mod many;
 pub mod names;
 pub mod plan;
 pub mod programs;

@@ -13,7 +13,7 @@ use crate::candidate::{Knob, Source};
 use crate::schedule::Schedule;
 use crate::timing::{Speeds, Timeline, least_time, simulate_schedule};
 use crate::trees::Lanes;
-use crate::{PlanError, routes};
+use crate::{PlanError, many, routes};
 
 /// Times up to this much over the least are as good: then fewer steps are better.
 const AS_GOOD: f64 = 1.001;
@@ -21,6 +21,8 @@ const AS_GOOD: f64 = 1.001;
 const MUCH_WORSE: f64 = 1.1;
 /// What is no more than this over the least may still become better when it is cut finer.
 const FAR: f64 = 1.5;
+/// The most ranks for which trees and rings are packed: packings hold something for each pair.
+const MOST_PACKED: u32 = 2048;
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +41,8 @@ pub struct Request {
     pub most_uncut_steps: u64,
     /// The most steps of the plan, if cutting finer helps.
     pub most_final_steps: u64,
+    /// Whether the steps are needed. Else a plan of many ranks may come without.
+    pub spelled_out: bool,
 }
 
 impl Request {
@@ -53,8 +57,20 @@ impl Request {
             most_steps: 60_000,
             most_uncut_steps: 6_000_000,
             most_final_steps: 800_000,
+            spelled_out: false,
         }
     }
+}
+
+/// How a time is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum How {
+    /// All steps were simulated.
+    Simulated,
+    /// It is the least that it could be, and more than what others take.
+    AtLeast,
+    /// Messages and bytes were counted: see [`crate::counted`].
+    Counted,
 }
 
 /// What a candidate is predicted to take, cut as is best for it.
@@ -66,9 +82,8 @@ pub struct Scored {
     pub knob: Knob,
     /// The predicted time in picoseconds.
     pub ps: f64,
-    /// Whether that came from a simulation. If not, it is the least that it could be, and more
-    /// than what others take.
-    pub simulated: bool,
+    /// How that is known.
+    pub how: How,
     /// How many steps all ranks have.
     pub steps: usize,
 }
@@ -80,7 +95,8 @@ pub struct Plan {
     pub algorithm: String,
     /// How it is cut.
     pub knob: Knob,
-    /// Its steps, lanes in order.
+    /// Its steps, lanes in order. None where ranks are so many that the plan was counted only, and
+    /// [`Request::spelled_out`] didn't ask for them.
     pub schedule: Schedule,
     /// When each runs.
     pub timeline: Timeline,
@@ -96,7 +112,10 @@ impl Plan {
     /// How the time was predicted.
     #[must_use]
     pub fn method(&self) -> &'static str {
-        "simulating every step"
+        match self.candidates.first().map(|best| best.how) {
+            Some(How::Counted) => "counting messages and bytes",
+            _ => "simulating every step",
+        }
     }
 
     /// Bytes by predicted time, in GB/s; 0 where nothing takes time.
@@ -160,7 +179,25 @@ pub fn plan(network: &Network, request: &Request) -> Result<Plan, PlanError> {
         .map(|source| source.name().to_owned())
         .collect();
     let mut candidates = Vec::new();
-    for source in sources.into_iter().filter(|source| wanted(source)) {
+    let sources = sources.into_iter().filter(wanted);
+    if network.ranks() > many::FEW && request.op.is_collective() {
+        let sources = sources.collect();
+        let chosen = many::choose(network, request, sources, bound.as_ref(), &mut why)?;
+        let Some(chosen) = chosen.filter(|chosen| !chosen.candidates.is_empty()) else {
+            return Err(nothing(request, there, why));
+        };
+        let best = &chosen.candidates[0];
+        return Ok(Plan {
+            algorithm: best.source.name().to_owned(),
+            knob: best.knob,
+            schedule: chosen.schedule,
+            timeline: chosen.timeline,
+            bound,
+            candidates: chosen.candidates,
+            seconds: begin.elapsed().as_secs_f64(),
+        });
+    }
+    for source in sources {
         match at_best(network, request, &source) {
             Ok(scored) => candidates.push(scored),
             Err(error) => why.push(format!("{}: {error}", source.name())),
@@ -177,16 +214,7 @@ pub fn plan(network: &Network, request: &Request) -> Result<Plan, PlanError> {
     }
     candidates.sort_by(|a, b| a.ps.total_cmp(&b.ps));
     let Some(best) = simplest(&candidates) else {
-        return Err(match &request.algorithm {
-            Some(name) if !there.contains(name) => PlanError::NoSuchAlgorithm {
-                name: name.clone(),
-                there,
-            },
-            _ => PlanError::NoCandidate {
-                op: request.op.name(),
-                why,
-            },
-        });
+        return Err(nothing(request, there, why));
     };
     let best = finer(network, request, best.clone())?;
     let (op, bytes) = (request.op, request.bytes);
@@ -203,6 +231,20 @@ pub fn plan(network: &Network, request: &Request) -> Result<Plan, PlanError> {
         candidates,
         seconds: begin.elapsed().as_secs_f64(),
     })
+}
+
+/// Why there is no plan: `there` are the candidates, `why` says what keeps others from running.
+fn nothing(request: &Request, there: Vec<String>, why: Vec<String>) -> PlanError {
+    match &request.algorithm {
+        Some(name) if !there.contains(name) => PlanError::NoSuchAlgorithm {
+            name: name.clone(),
+            there,
+        },
+        _ => PlanError::NoCandidate {
+            op: request.op.name(),
+            why,
+        },
+    }
 }
 
 /// The bound of an operation; none for a barrier, which moves nothing.
@@ -242,6 +284,13 @@ fn sources(network: &Network, op: Op, bound: Option<&Bound>) -> (Vec<Source>, Ve
     if network.ranks() == 1 {
         return (sources, why);
     }
+    if network.ranks() > MOST_PACKED && op.is_collective() {
+        why.push(format!(
+            "trees: {} ranks are too many to pack",
+            network.ranks()
+        ));
+        return (sources, why);
+    }
     let trees = |packing: Result<_, _>| packing.map(|p| Source::Trees(Arc::new(p)));
     let routes = |routes: Option<Vec<Route>>| Some(Ok(Source::Routes(routes?.into())));
     let speed = bound.and_then(|bound| bound.limit.low());
@@ -276,7 +325,8 @@ fn sources(network: &Network, op: Op, bound: Option<&Bound>) -> (Vec<Source>, Ve
 /// islands lie beside each other if that is another one; rings; levels of islands.
 fn templates(network: &Network, op: Op) -> Vec<Template> {
     let mut templates: Vec<Template> = Algorithm::ALL.into_iter().map(Template::from).collect();
-    if network.ranks() == 1 || !op.is_collective() || op == Op::Barrier {
+    let pairs = network.ranks() == 1 || !op.is_collective();
+    if pairs || op == Op::Barrier || network.ranks() > MOST_PACKED {
         return templates;
     }
     let levels = pack::levels(network);
@@ -353,7 +403,7 @@ fn at_best(network: &Network, request: &Request, source: &Source) -> Result<Scor
         source: source.clone(),
         knob,
         ps: least_time(&schedule, network)?,
-        simulated: false,
+        how: How::AtLeast,
         steps: schedule.steps.len(),
     })
 }
@@ -370,7 +420,7 @@ fn score(
         source: source.clone(),
         knob,
         ps: timeline.end_ps,
-        simulated: true,
+        how: How::Simulated,
         steps: schedule.steps.len(),
     };
     Ok(scored)

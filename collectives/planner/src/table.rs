@@ -7,6 +7,7 @@ use unisono_network::Network;
 
 use crate::Plan;
 use crate::names::Names;
+use crate::plan::How;
 
 /// The plan: what won, how fast it is and could be, what else there was, and the use of every
 /// link.
@@ -58,7 +59,11 @@ fn candidates(out: &mut String, plan: &Plan) {
         "candidate", "predicted", "chunks"
     );
     for candidate in &plan.candidates {
-        let least = if candidate.simulated { "" } else { "> " };
+        let least = match candidate.how {
+            How::Simulated => "",
+            How::AtLeast => "> ",
+            How::Counted => "~ ",
+        };
         let _ = writeln!(
             out,
             "{:34} {:>12} {:>8}",

@@ -111,10 +111,19 @@ proptest! {
                 (0..6).for_each(|vertex| vertices.join(vertex, image[vertex as usize]));
             }
         });
-        // On graphs as small as this the search misses nothing.
-        prop_assert_eq!(found.vertices(), &vertices.classes());
-        prop_assert_eq!(found.arcs(), &links.classes());
+        // The search gives up where it would have to go back often, so it may miss some.
+        prop_assert!(within(found.vertices(), &vertices.classes(), 6));
+        prop_assert!(within(found.arcs(), &links.classes(), arcs.len() as u32));
     }
+}
+
+/// Whether what one kind of classes puts together is together in the other too.
+fn within(fine: &Classes, coarse: &Classes, count: u32) -> bool {
+    let alike = |classes: &Classes, a, b| classes.of(a) == classes.of(b);
+    let pairs = (0..count).flat_map(|a| (0..a).map(move |b| (a, b)));
+    pairs
+        .into_iter()
+        .all(|(a, b)| !alike(fine, a, b) || alike(coarse, a, b))
 }
 
 fn permutations(order: &mut [u32; 6], from: usize, see: &mut impl FnMut(&[u32; 6])) {

@@ -29,6 +29,12 @@ impl Cursor {
     pub const fn number(self) -> u32 {
         self.number
     }
+
+    /// The index of the step in [`Program::steps`].
+    #[must_use]
+    pub const fn step(self) -> u32 {
+        self.step
+    }
 }
 
 impl Program {

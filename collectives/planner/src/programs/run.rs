@@ -9,6 +9,10 @@ use super::cells::{Cell, Cells};
 use super::{Paths, ProgramError, Setting};
 use crate::schedule::{Buffer, Extent, Kind, Part, Place, Schedule, StepId, Turn, Weave};
 
+/// A signal that follows another one waits for so many puts again, so as not to wait for the
+/// latency of the other one. Of more it only waits for that.
+const MOST_HEARD: usize = 64;
+
 /// What a put left in a slot.
 #[derive(Debug, Clone)]
 struct Filled {
@@ -35,7 +39,8 @@ struct Rank {
     round: u64,
     cursor: unisono_plan::ir::Cursor,
     cells: Cells,
-    /// Puts that it waited for since its last signal, and that signal.
+    /// What its next signal says that it has heard: puts that it waited for, and where those were
+    /// many the signal that has told them already.
     heard: Vec<StepId>,
     done: bool,
     waiting: bool,
@@ -275,7 +280,7 @@ impl<'a> Run<'a> {
         after.extend(b.iter().flat_map(|b| &b.after));
         let kind = match value {
             Value::Empty => {
-                after.append(&mut self.ranks[index].heard);
+                after.extend_from_slice(&self.ranks[index].heard);
                 Kind::Signal
             }
             _ => Kind::Put,
@@ -292,8 +297,10 @@ impl<'a> Run<'a> {
             priority: piece,
             turn: Turn::Channel,
         });
-        if kind == Kind::Signal {
-            self.ranks[index].heard.push(step);
+        let heard = &mut self.ranks[index].heard;
+        if kind == Kind::Signal && heard.len() > MOST_HEARD {
+            heard.clear();
+            heard.push(step);
         }
         self.reads(index, &a, step);
         if let Some(b) = &b {

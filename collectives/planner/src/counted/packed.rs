@@ -1,0 +1,179 @@
+//! What packings of trees and routes take.
+
+use std::collections::HashMap;
+
+use unisono_network::{EdgeId, Network};
+use unisono_pack::{Packing, PairPacking, Route, Tree};
+use unisono_plan::Op;
+
+use super::{Counted, Stage, fullest};
+use crate::schedule::Message;
+
+/// What a packing of trees takes.
+#[must_use]
+pub fn trees(network: &Network, op: Op, packing: &Packing, bytes: u64) -> Counted {
+    let message = Message::new(op, network.ranks(), bytes);
+    let weights = packing.root_weights();
+    let mut sum = Sum::new(network);
+    for tree in &packing.trees {
+        let block = match op.has_block_per_rank() {
+            true => message.block(tree.root),
+            false => message.whole(),
+        };
+        let weight = weights[tree.root as usize].max(1) as f64;
+        let share = (block.end - block.start) as f64 * tree.weight as f64 / weight;
+        let fill = sum.tree(tree, share);
+        sum.fill(fill);
+    }
+    sum.finish()
+}
+
+/// What a packing of pairs of trees takes.
+#[must_use]
+pub fn pairs(network: &Network, packing: &PairPacking, bytes: u64) -> Counted {
+    let total = packing.total().max(1) as f64;
+    let mut sum = Sum::new(network);
+    for pair in &packing.pairs {
+        let share = bytes as f64 * pair.reduce.weight as f64 / total;
+        let (up, down) = (
+            sum.tree(&pair.reduce, share),
+            sum.tree(&pair.distribute, share),
+        );
+        sum.fill(Stage {
+            latency_ps: up.latency_ps + down.latency_ps,
+            busy_ps: up.busy_ps + down.busy_ps,
+        });
+    }
+    sum.finish()
+}
+
+/// What routes take, those of one pair of ranks one after the other.
+#[must_use]
+pub fn routes(network: &Network, op: Op, routes: &[Route], bytes: u64) -> Counted {
+    let message = Message::new(op, network.ranks(), bytes);
+    let mut sum = Sum::new(network);
+    let ends = |route: &Route| (route.ranks.first().copied(), route.ranks.last().copied());
+    for of_pair in routes.chunk_by(|a, b| ends(a) == ends(b)) {
+        let weights: u64 = of_pair.iter().map(|route| route.weight).sum();
+        let block = match op {
+            Op::Gather { .. } => message.block(of_pair[0].ranks[0]),
+            _ if op.has_block_per_rank() => {
+                message.block(of_pair[0].ranks.last().copied().unwrap_or(0))
+            }
+            _ => message.whole(),
+        };
+        for route in of_pair {
+            let part = route.weight as f64 / weights.max(1) as f64;
+            let share = (block.end - block.start) as f64 * part;
+            let hop = sum.hop(&route.edges, share);
+            let hops = route.ranks.len().saturating_sub(1) as f64;
+            sum.fill(Stage {
+                latency_ps: hop.latency_ps,
+                busy_ps: hop.busy_ps * hops,
+            });
+            sum.steps += hops as u64;
+        }
+    }
+    sum.finish()
+}
+
+struct Sum<'n> {
+    network: &'n Network,
+    loads: Vec<f64>,
+    /// What goes over each path, one after the other.
+    lanes: HashMap<Vec<EdgeId>, Stage>,
+    /// Whether paths go over several edges: then chunks have lanes of their own.
+    shared: bool,
+    fill: Stage,
+    steps: u64,
+}
+
+impl<'n> Sum<'n> {
+    fn new(network: &'n Network) -> Self {
+        Self {
+            network,
+            loads: vec![0.0; network.edges().len()],
+            lanes: HashMap::new(),
+            shared: false,
+            fill: Stage::default(),
+            steps: 0,
+        }
+    }
+
+    /// Sends a share over a path.
+    fn hop(&mut self, path: &[EdgeId], share: f64) -> Stage {
+        for &edge in path {
+            self.loads[edge as usize] += share;
+        }
+        self.shared |= path.len() > 1;
+        let facts = self.network.path_facts(path);
+        let hop = Stage {
+            latency_ps: facts.latency_ns as f64 * 1e3,
+            busy_ps: share / facts.bytes_per_second as f64 * 1e12,
+        };
+        if !self.shared {
+            let lane = self.lanes.entry(path.to_vec()).or_default();
+            lane.latency_ps += hop.latency_ps;
+            lane.busy_ps += hop.busy_ps;
+        }
+        hop
+    }
+
+    /// Sends a share over all edges of a tree, and says how long the longest way to the root is.
+    fn tree(&mut self, tree: &Tree, share: f64) -> Stage {
+        let count = tree.parents.len();
+        let mut far: Vec<Option<Stage>> = vec![None; count];
+        far[tree.root as usize] = Some(Stage::default());
+        let mut longest = Stage::default();
+        let mut chain = Vec::new();
+        for rank in 0..count {
+            let mut at = rank;
+            while far[at].is_none() && chain.len() <= count {
+                chain.push(at);
+                at = tree.parents[at] as usize;
+            }
+            while let Some(next) = chain.pop() {
+                let hop = self.hop(&tree.paths[next], share);
+                self.steps += 2;
+                let parent = far[tree.parents[next] as usize].unwrap_or_default();
+                let here = Stage {
+                    latency_ps: parent.latency_ps + hop.latency_ps,
+                    busy_ps: parent.busy_ps + hop.busy_ps,
+                };
+                longest.latency_ps = longest.latency_ps.max(here.latency_ps);
+                longest.busy_ps = longest.busy_ps.max(here.busy_ps);
+                far[next] = Some(here);
+            }
+        }
+        longest
+    }
+
+    fn fill(&mut self, fill: Stage) {
+        self.fill.latency_ps = self.fill.latency_ps.max(fill.latency_ps);
+        self.fill.busy_ps = self.fill.busy_ps.max(fill.busy_ps);
+    }
+
+    fn finish(self) -> Counted {
+        let fullest_ps = fullest(self.network, &self.loads);
+        let mut lane = Stage::default();
+        for of_path in self.lanes.values().filter(|_| !self.shared) {
+            lane.latency_ps = lane.latency_ps.max(of_path.latency_ps);
+            lane.busy_ps = lane.busy_ps.max(of_path.busy_ps);
+        }
+        Counted {
+            stages: vec![Stage {
+                latency_ps: self.fill.latency_ps.max(lane.latency_ps),
+                busy_ps: self.fill.busy_ps + fullest_ps,
+            }],
+            fullest_ps,
+            lane,
+            local_ps: 0.0,
+            edge_bytes: self
+                .loads
+                .iter()
+                .map(|&bytes| bytes.round() as u64)
+                .collect(),
+            steps: self.steps,
+        }
+    }
+}

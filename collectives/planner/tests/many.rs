@@ -1,0 +1,89 @@
+//! Plans of many ranks: counted, quick, and spelled out if that is asked for.
+
+use unisono_network::{Builder, Network};
+use unisono_plan::Op;
+use unisono_planner::plan::How;
+use unisono_planner::{PlanError, Request, plan};
+
+const GB: u64 = 1_000_000_000;
+
+/// Pods of hosts, each pod joined to all spines.
+fn fat_tree(pods: u32, hosts: u32, spines: u32) -> Network {
+    let mut builder = Builder::new(pods * hosts);
+    let spines: Vec<u32> = (0..spines).map(|_| builder.switch(false)).collect();
+    for pod in 0..pods {
+        let leaf = builder.switch(false);
+        for host in 0..hosts {
+            builder.duplex(pod * hosts + host, leaf, 25 * GB, 1000);
+        }
+        for &spine in &spines {
+            builder.duplex(leaf, spine, 50 * GB, 1000);
+        }
+    }
+    builder.build().unwrap()
+}
+
+const OPS: [Op; 9] = [
+    Op::AllReduce,
+    Op::AllGather,
+    Op::ReduceScatter,
+    Op::Broadcast { root: 3 },
+    Op::Reduce { root: 3 },
+    Op::Gather { root: 3 },
+    Op::Scatter { root: 3 },
+    Op::AllToAll,
+    Op::Barrier,
+];
+
+#[test]
+fn every_operation_has_a_plan_at_256_ranks() {
+    let network = fat_tree(16, 16, 8);
+    for op in OPS {
+        let planned = plan(&network, &Request::new(op, 1 << 26)).unwrap();
+        let share = planned.share_of_bound();
+        assert!(share > 0.5 && share <= 1.000_001, "{op}: {share}");
+        assert!(planned.candidates.len() > 1, "{op}");
+        match planned.candidates[0].how {
+            How::Counted => assert!(planned.schedule.steps.is_empty()),
+            _ => assert!(!planned.schedule.steps.is_empty()),
+        }
+        if op != Op::Barrier {
+            assert!(planned.timeline.edge_bytes.iter().any(|&bytes| bytes > 0));
+        }
+    }
+}
+
+#[test]
+fn steps_are_there_if_they_are_asked_for() {
+    let network = fat_tree(12, 12, 6);
+    for op in [Op::AllGather, Op::AllToAll, Op::Broadcast { root: 3 }] {
+        let request = Request {
+            spelled_out: true,
+            ..Request::new(op, 1 << 22)
+        };
+        let spelled = plan(&network, &request).unwrap();
+        assert!(!spelled.schedule.steps.is_empty(), "{op}");
+        assert_eq!(spelled.candidates[0].how, How::Simulated);
+        assert_eq!(spelled.schedule.steps.len(), spelled.timeline.steps.len());
+        // What was counted is not far from what is simulated.
+        let counted = plan(&network, &Request::new(op, 1 << 22)).unwrap();
+        let ratio = counted.predicted_us() / spelled.predicted_us();
+        assert!((0.7..1.4).contains(&ratio), "{op}: {ratio}");
+    }
+}
+
+#[test]
+fn an_algorithm_can_be_forced_and_an_unknown_one_is_named() {
+    let network = fat_tree(12, 12, 6);
+    let forced = |name: &str| Request {
+        algorithm: Some(name.to_owned()),
+        ..Request::new(Op::AllReduce, 1 << 26)
+    };
+    let planned = plan(&network, &forced("ring")).unwrap();
+    assert_eq!(planned.algorithm, "ring");
+    let error = plan(&network, &forced("rang")).unwrap_err();
+    assert!(
+        matches!(error, PlanError::NoSuchAlgorithm { .. }),
+        "{error}"
+    );
+}
