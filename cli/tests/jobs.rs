@@ -212,6 +212,84 @@ fn explain_says_why_and_rules_of_the_cluster_file_decide() {
 }
 
 #[test]
+fn explain_tells_islands_what_limits_and_what_candidates_take_now() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cluster.yaml");
+    let pairs = (0..4).flat_map(|a| (a + 1..4).map(move |b| (a, b)));
+    let links: Vec<String> = pairs
+        .map(|(a, b)| {
+            let rate = if a / 2 == b / 2 { "100GB/s" } else { "1GB/s" };
+            format!("- {{from: rank {a}, to: rank {b}, kind: shm, bandwidth: {rate}}}\n")
+        })
+        .collect();
+    std::fs::write(&file, format!("links:\n{}", links.concat())).unwrap();
+    let of = ["explain", "all_reduce", "--ranks", "4", "--cluster-file"];
+    let of: Vec<&str> = of.into_iter().chain(file.to_str()).collect();
+    let with = |more: &[&str]| job(&[&of, more].concat());
+    let Some(one) = with(&["--bytes", "4M"]) else {
+        return;
+    };
+    assert!(one.out.contains("* hierarchical:"), "{}", one.out);
+    assert!(
+        one.out.contains("The busiest is shm from rank"),
+        "{}",
+        one.out
+    );
+    assert!(
+        one.out.contains("of each device's 3 shm links"),
+        "{}",
+        one.out
+    );
+    let Some(all) = with(&[]) else {
+        return;
+    };
+    assert!(
+        all.out.contains("by size") && all.out.contains("4294967296"),
+        "{}",
+        all.out
+    );
+    assert!(all.out.contains("hierarchical:"), "{}", all.out);
+    let Some(now) = with(&["--bytes", "4K", "--measure"]) else {
+        return;
+    };
+    assert_eq!(now.code, Some(0), "{now:?}");
+    assert!(
+        now.out.contains(" now ") && now.out.contains("fastest"),
+        "{}",
+        now.out
+    );
+}
+
+#[test]
+fn a_plan_is_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let (graph, svg) = (
+        folder.path().join("graph.json"),
+        folder.path().join("plan.svg"),
+    );
+    std::fs::write(
+        &graph,
+        r#"{"nodes": [{"id": 0, "compute": true}, {"id": 1, "compute": true}],
+            "edges": [{"src": 0, "dst": 1, "GBps": 50.0}, {"src": 1, "dst": 0, "GBps": 50.0}]}"#,
+    )
+    .unwrap();
+    let (graph, svg) = (graph.to_str().unwrap(), svg.to_str().unwrap());
+    let of = [
+        "plan",
+        "--graph",
+        graph,
+        "--op",
+        "all_reduce",
+        "--bytes",
+        "1M",
+    ];
+    let done = run(unisono().args(of).args(["--format", "svg", "-o", svg]));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let drawn = std::fs::read_to_string(svg).unwrap();
+    assert!(drawn.starts_with("<svg") && drawn.contains("all_reduce of 1 MiB over 2 ranks"));
+}
+
+#[test]
 fn plugins_are_listed_checked_and_described() {
     let Some(list) = job(&["plugin", "list"]) else {
         return;

@@ -26,8 +26,8 @@ mod tune;
 mod world;
 
 pub use communicator::{
-    AbortHandle, Buffer, Communicator, Explanation, Grid, Group, OnCommunicator, OnStream,
-    ParseGridError, Pending, RawCall, Registration, Window, Work, group,
+    AbortHandle, Bottleneck, Buffer, Busiest, Communicator, Explanation, Grid, Group, LinkUse,
+    OnCommunicator, OnStream, ParseGridError, Pending, RawCall, Registration, Window, Work, group,
 };
 pub use dtype::{DataType, Element};
 pub use error::{Error, Mismatch, RankStatus, Result, Timeout};

@@ -2,28 +2,35 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use unisono::plan::OpKind;
-use unisono::{DataType, Op};
+use unisono::{DataType, Op, TuneOptions};
 
 use crate::join::{JoinArgs, RankArgs};
 use crate::{output, units};
 
-/// Show which algorithms could run a call, what each is predicted to take, and why the winner won
+/// Show which algorithms could run a call, what each is predicted to take, why the winner won, and
+/// what limits it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   unisono explain all_reduce --bytes 64M --ranks 4
+  unisono explain all_gather --bytes 1M --ranks 4 --measure
+  unisono explain all_reduce --ranks 4
   unisono explain broadcast --bytes 1K --ranks 8 --without-links shm")]
 pub struct Args {
-    /// The operation: all_reduce, reduce_scatter, all_gather, broadcast, barrier, send, recv.
+    /// The operation: all_reduce, reduce_scatter, all_gather, broadcast, reduce, gather, scatter,
+    /// all_to_all, barrier, send, recv.
     op: OpKind,
-    /// Bytes of the whole message.
-    #[arg(long, value_name = "SIZE", value_parser = units::size)]
-    bytes: u64,
+    /// Bytes of the whole message. What runs at which size, if absent.
+    #[arg(long, value_name = "SIZE", value_parser = units::size, required_if_eq("measure", "true"))]
+    bytes: Option<u64>,
     /// The data type.
     #[arg(long, value_name = "TYPE", default_value = "f32")]
     dtype: DataType,
+    /// Run every candidate right now, on floats, and show what it took beside what was predicted.
+    #[arg(long)]
+    measure: bool,
     #[command(flatten)]
     ranks: RankArgs,
     #[command(flatten)]
@@ -37,24 +44,53 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         return Ok(code);
     }
     let communicator = args.join.join(false)?;
+    let Some(bytes) = args.bytes else {
+        if communicator.rank() == 0 {
+            let op = op(args.op, communicator.size() - 1);
+            let front = communicator.front(op, args.dtype)?;
+            output::print(&format!("{front}\n"))?;
+        }
+        communicator.finalize()?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let explanation = if args.measure {
+        if !matches!(args.op, OpKind::Send | OpKind::Recv) {
+            let options = TuneOptions::default();
+            communicator.explain_measured(args.op, bytes, &options)?
+        } else {
+            bail!("--measure is for collectives; `unisono bench` measures sends and receives");
+        }
+    } else {
+        let op = op(args.op, communicator.size() - 1);
+        match communicator.rank() {
+            // A rank neither sends to itself nor has anything to explain then.
+            rank if !op.is_collective() && rank > 0 => {
+                communicator.finalize()?;
+                return Ok(ExitCode::SUCCESS);
+            }
+            _ => communicator.explain(op, bytes, args.dtype)?,
+        }
+    };
     if communicator.rank() == 0 {
-        let other = communicator.size() - 1;
-        let op = match args.op {
-            OpKind::AllReduce => Op::AllReduce,
-            OpKind::ReduceScatter => Op::ReduceScatter,
-            OpKind::AllGather => Op::AllGather,
-            OpKind::Broadcast => Op::Broadcast { root: 0 },
-            OpKind::Reduce => Op::Reduce { root: 0 },
-            OpKind::Gather => Op::Gather { root: 0 },
-            OpKind::Scatter => Op::Scatter { root: 0 },
-            OpKind::AllToAll => Op::AllToAll,
-            OpKind::Barrier => Op::Barrier,
-            OpKind::Send => Op::Send { to: other },
-            OpKind::Recv => Op::Recv { from: other },
-        };
-        let explanation = communicator.explain(op, args.bytes, args.dtype)?;
-        output::print(&format!("{explanation}\n"))?;
+        let bottleneck = communicator.bottleneck(&explanation)?;
+        output::print(&format!("{explanation}\n{bottleneck}\n"))?;
     }
     communicator.finalize()?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn op(kind: OpKind, other: u32) -> Op {
+    match kind {
+        OpKind::AllReduce => Op::AllReduce,
+        OpKind::ReduceScatter => Op::ReduceScatter,
+        OpKind::AllGather => Op::AllGather,
+        OpKind::Broadcast => Op::Broadcast { root: 0 },
+        OpKind::Reduce => Op::Reduce { root: 0 },
+        OpKind::Gather => Op::Gather { root: 0 },
+        OpKind::Scatter => Op::Scatter { root: 0 },
+        OpKind::AllToAll => Op::AllToAll,
+        OpKind::Barrier => Op::Barrier,
+        OpKind::Send => Op::Send { to: other },
+        OpKind::Recv => Op::Recv { from: other },
+    }
 }

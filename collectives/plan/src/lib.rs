@@ -11,6 +11,7 @@
 //! - [`template`]: plans in shapes that a graph gives: orders, rings, trees, levels, routes.
 //! - [`verify`]: runs the programs of all ranks symbolically and proves them right.
 //! - [`cost`]: predicted time in integer picoseconds, the same on every host.
+//! - [`traffic`]: how much goes from rank to rank.
 //! - [`select`]: which algorithm, for this operation, size and fabric, and why.
 //!
 //! Every function here is pure and may be called from any thread.
@@ -23,6 +24,7 @@ pub mod ir;
 mod op;
 pub mod select;
 pub mod template;
+pub mod traffic;
 pub mod verify;
 
 pub use algorithms::{Algorithm, Layout, Shape, Unsupported, generate};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use unisono_plan::cost::{Fabric, Link, Node, Rate, Speeds, Templates};
-use unisono_plan::select::{Override, Overrides, Plan, Request, select};
+use unisono_plan::select::{Front, Override, Overrides, Plan, Request, select};
 use unisono_plan::template::{Family, Hierarchical, Level, Order};
 use unisono_plan::{Algorithm, Op, Template};
 
@@ -193,4 +193,67 @@ fn a_template_without_a_formula_is_missing() {
     let fabric = boxes(&[0; 4], found(vec![Template::Rings(Arc::new(rings))]));
     assert!(fabric.templates().is_empty());
     assert!(fabric.why_missing(Family::Rings).is_some());
+}
+
+#[test]
+fn the_front_over_size_is_what_is_chosen_at_each_size() {
+    let box_of = [0, 0, 0, 0, 1, 1, 1, 1];
+    let templates = [Algorithm::MeshOneShot, Algorithm::Ring].map(|a| levels(&box_of, 2, a));
+    let fabric = boxes(&box_of, found(templates.to_vec()));
+    for op in [Op::AllReduce, Op::AllGather] {
+        let largest = 1 << 30;
+        let front = Front::new(&request(op, 0), &fabric, &Overrides::NONE, largest);
+        let unit = if op == Op::AllGather { 32 } else { 4 };
+        assert_eq!(*front.segments[0].bytes.start(), unit);
+        assert_eq!(*front.segments.last().unwrap().bytes.end(), largest);
+        assert!(front.segments.len() > 1, "{front}");
+        for two in front.segments.windows(2) {
+            assert_eq!(two[0].bytes.end() + unit, *two[1].bytes.start(), "{front}");
+            let last = select(&request(op, *two[0].bytes.end()), &fabric, &Overrides::NONE);
+            assert_eq!(Some(last.unwrap().winner().plan), two[0].plan, "{front}");
+            let next = select(
+                &request(op, *two[1].bytes.start()),
+                &fabric,
+                &Overrides::NONE,
+            );
+            assert_eq!(Some(next.unwrap().winner().plan), two[1].plan, "{front}");
+        }
+        for bytes in (5..30).map(|power| 3u64 << power).filter(|b| *b < largest) {
+            let chosen = select(&request(op, bytes), &fabric, &Overrides::NONE).unwrap();
+            let segment = front.at(bytes).unwrap();
+            assert_eq!(Some(chosen.winner().plan), segment.plan, "{bytes}: {front}");
+        }
+        assert!(front.to_string().contains("hierarchical:"), "{front}");
+        let end = &front.segments.last().unwrap().pieces;
+        assert!(end.1 > end.0, "long messages are cut finer: {front}");
+    }
+}
+
+#[test]
+fn what_cannot_run_has_a_segment_that_says_why() {
+    let box_of = [0, 0, 1, 1];
+    let fabric = boxes(&box_of, found(Vec::new()));
+    let mut rules = forced(Family::Hierarchical);
+    rules.rules[0].bytes = 0..=1000;
+    let front = Front::new(&request(Op::AllReduce, 0), &fabric, &rules, 1 << 20);
+    assert!(front.segments[0].plan.is_none());
+    assert_eq!(front.segments[0].bytes, 4..=1000);
+    assert!(front.segments[0].label.contains("is forced"), "{front}");
+    assert!(front.segments[1].plan.is_some());
+}
+
+#[test]
+fn what_was_measured_just_now_is_shown_and_changes_nothing() {
+    let fabric = boxes(&[0; 4], found(Vec::new()));
+    let mut got = select(&request(Op::AllReduce, MIB), &fabric, &Overrides::NONE).unwrap();
+    assert!(!got.to_string().contains(" now"), "{got}");
+    let winner = got.winner;
+    let other =
+        (0..got.candidates.len()).find(|at| *at != winner && got.candidates[*at].why_not.is_none());
+    got.candidates[winner].now = Some(unisono_plan::cost::Picoseconds(3_000_000));
+    assert!(got.to_string().contains("and the fastest now"), "{got}");
+    got.candidates[other.unwrap()].now = Some(unisono_plan::cost::Picoseconds(2_000_000));
+    let text = got.to_string();
+    assert!(text.contains("this takes 1.50 times as long"), "{text}");
+    assert!(text.contains("the lowest predicted time"), "{text}");
 }

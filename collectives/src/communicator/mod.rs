@@ -1,6 +1,7 @@
 //! What users hold: a set of ranks that can call collectives together.
 
 mod asked;
+mod bottleneck;
 mod buffer;
 mod channel;
 mod fabric;
@@ -25,6 +26,7 @@ mod work;
 use std::sync::Arc;
 use std::time::Instant;
 
+pub use bottleneck::{Bottleneck, Busiest, LinkUse};
 pub use buffer::Buffer;
 pub use failure::AbortHandle;
 pub(crate) use force::Forced;

@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use unisono_hal::SupportQuery;
+use unisono_plan::cost::Picoseconds;
 use unisono_plan::geometry::Sizes;
-use unisono_plan::select::{self, Overrides, SelectError, Selection};
+use unisono_plan::select::{self, Front, Overrides, SelectError, Selection};
 use unisono_plan::{Action, Geometry, GeometryError, Op, Program, Shape, Template};
 
 use super::Communicator;
@@ -96,6 +97,7 @@ pub(crate) struct Plans(Mutex<Kept>);
 struct Kept {
     last: Option<(Key, Arc<Planned>)>,
     all: HashMap<Key, Arc<Planned>>,
+    fronts: Vec<(select::Request, Arc<Front>)>,
 }
 
 /// What was chosen for a call.
@@ -279,6 +281,28 @@ impl Shared {
         self.select(&request, &self.overrides).map(Explanation)
     }
 
+    fn front(&self, op: Op, dtype: DataType) -> Result<Arc<Front>> {
+        self.check_ranks(op)?;
+        let request = select::Request {
+            op,
+            bytes: 0,
+            element_bytes: dtype.size() as u32,
+            slot_bytes: self.slot_bytes,
+            windows: false,
+            deterministic: self.world.options.deterministic,
+        };
+        let mut kept = self.plans.lock();
+        let made = (kept.fronts.iter()).find(|(of, _)| *of == request);
+        if let Some((_, front)) = made {
+            return Ok(front.clone());
+        }
+        let largest = Communicator::LARGEST_OF_FRONT;
+        let front = Front::new(&request, &self.fabric, &self.overrides, largest);
+        let front = Arc::new(front);
+        kept.fronts.push((request, front.clone()));
+        Ok(front)
+    }
+
     /// What the device cannot do is refused here, on every rank, and never discovered on the way.
     fn check_device(&self, key: &Key) -> Result<()> {
         use unisono_abi::command_kind::{CALL, REDUCE, SCALE};
@@ -414,6 +438,14 @@ impl Explanation {
         self.0.winner().windowed
     }
 
+    /// Notes what a candidate took just now.
+    pub(crate) fn set_now(&mut self, plan: select::Plan, windowed: bool, time: Picoseconds) {
+        let mut candidates = self.0.candidates.iter_mut();
+        if let Some(of) = candidates.find(|c| c.plan == plan && c.windowed == windowed) {
+            of.now = Some(time);
+        }
+    }
+
     /// Everything that was considered.
     #[must_use]
     pub fn selection(&self) -> &Selection {
@@ -436,6 +468,19 @@ impl Communicator {
         self.shared.not_forked()?;
         self.shared.explain(op, bytes, dtype, false)
     }
+
+    /// What runs at which size, up to [`Communicator::LARGEST_OF_FRONT`] bytes. Made once
+    /// for each operation and size of elements: the graph is frozen, so it stays true.
+    ///
+    /// # Errors
+    /// If there is no such root or peer.
+    pub fn front(&self, op: Op, dtype: DataType) -> Result<Arc<Front>> {
+        self.shared.not_forked()?;
+        self.shared.front(op, dtype)
+    }
+
+    /// The largest message of a [`Communicator::front`].
+    pub const LARGEST_OF_FRONT: u64 = 4 << 30;
 
     /// [`Communicator::explain`] for buffers that lie in windows.
     ///

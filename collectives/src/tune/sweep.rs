@@ -213,6 +213,19 @@ impl Plans<'_> {
         Ok(rounds)
     }
 
+    /// The time of every plan that may run, as it would be cut, in the order of `candidates`.
+    pub(super) fn now(&self, buffers: &mut Buffers) -> Result<Vec<(Candidate, Picoseconds)>> {
+        let candidates = self.candidates()?;
+        let variants: Vec<Variant> = (candidates.iter())
+            .map(|candidate| self.variant(candidate, candidate.put_bytes))
+            .collect();
+        let times = self.times(buffers, &variants)?;
+        let times = times
+            .into_iter()
+            .map(|time| Picoseconds((time * 1e12) as u128));
+        Ok(candidates.into_iter().zip(times).collect())
+    }
+
     /// What is chosen, against the fastest.
     pub(super) fn choice(&self, buffers: &mut Buffers) -> Result<Choice> {
         let explained = self.on.explain(self.op, self.bytes, DTYPE)?;

@@ -88,6 +88,43 @@ fn long_messages_between_two_boxes_go_level_by_level() {
 }
 
 #[test]
+fn part_of_a_mesh_uses_part_of_its_links_and_says_so() {
+    threads(
+        8,
+        |_| {},
+        |world| {
+            let parts = world.split(Some(world.rank() % 2), world.rank() as i64);
+            let part = parts.expect("split").expect("a part");
+            let explained = part.explain(Op::AllReduce, 1 << 20, DataType::F32).unwrap();
+            let bottleneck = part.bottleneck(&explained).expect("of this communicator");
+            let text = bottleneck.to_string();
+            assert!(
+                text.contains("3 of each device's 7 shm links; 4 lead to ranks outside"),
+                "{text}"
+            );
+            assert!(text.contains("The busiest is shm from rank"), "{text}");
+            let other = world
+                .explain(Op::AllReduce, 1 << 20, DataType::F32)
+                .unwrap();
+            let wrong = part
+                .bottleneck(&other)
+                .expect_err("of another communicator");
+            assert!(wrong.to_string().contains("of 8 ranks"), "{wrong}");
+            let front = part.front(Op::AllReduce, DataType::F32).expect("a front");
+            let again = part.front(Op::AllReduce, DataType::F32).expect("a front");
+            assert!(std::sync::Arc::ptr_eq(&front, &again), "made once");
+            for bytes in [8, 4096, 1 << 20] {
+                let chosen = part.explain(Op::AllReduce, bytes, DataType::F32).unwrap();
+                let segment = front.at(bytes).expect("every size has one");
+                assert_eq!(segment.label, chosen.selection().winner().label);
+            }
+            part.finalize().expect("finalize");
+            world.finalize().expect("finalize");
+        },
+    );
+}
+
+#[test]
 fn hierarchical_by_name_is_right_also_where_it_is_not_the_fastest() {
     for box_of in [&[0, 0, 1, 1][..], &[0, 1, 1, 0, 1]] {
         threads(

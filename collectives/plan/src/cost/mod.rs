@@ -47,30 +47,30 @@ impl Cost {
     /// The predicted time of the slowest rank.
     #[must_use]
     pub fn total(&self) -> Picoseconds {
-        let parts = [
-            self.latency,
-            self.messages,
-            self.transfer,
-            self.reduce,
-            self.copy,
-        ];
-        Picoseconds(parts.iter().fold(0, |sum, part| sum.saturating_add(part.0)))
+        let parts = self.parts().into_iter();
+        Picoseconds(parts.fold(0, |sum, (_, part)| sum.saturating_add(part.0)))
+    }
+
+    /// The parts, by name.
+    #[must_use]
+    pub fn parts(&self) -> [(&'static str, Picoseconds); 5] {
+        [
+            ("latency", self.latency),
+            ("messages", self.messages),
+            ("transfer", self.transfer),
+            ("reduction", self.reduce),
+            ("copies", self.copy),
+        ]
     }
 
     /// The largest part, by name.
     #[must_use]
     pub fn main_part(&self) -> &'static str {
-        let parts = [
-            (self.latency, "latency"),
-            (self.messages, "messages"),
-            (self.transfer, "transfer"),
-            (self.reduce, "reduction"),
-            (self.copy, "copies"),
-        ];
-        let largest = parts
-            .into_iter()
-            .reduce(|a, b| if b.0 > a.0 { b } else { a });
-        largest.map_or("latency", |(_, name)| name)
+        let largest = self.parts().into_iter().reduce(|a, b| match b.1 > a.1 {
+            true => b,
+            false => a,
+        });
+        largest.map_or("latency", |(name, _)| name)
     }
 }
 

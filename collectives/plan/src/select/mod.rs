@@ -6,6 +6,7 @@
 //! never a silent fallback.
 
 mod cut;
+mod front;
 mod overrides;
 mod plan;
 mod table;
@@ -18,6 +19,7 @@ use crate::template::{Family, Template};
 
 use cut::Message;
 
+pub use front::{Front, Segment};
 pub use overrides::{Override, Overrides};
 pub use plan::Plan;
 
@@ -57,6 +59,8 @@ pub struct Candidate {
     pub cost: Cost,
     /// The time that was measured here, where the cluster was tuned.
     pub measured: Option<Picoseconds>,
+    /// The time that was measured just now, for an explanation; nothing goes by it.
+    pub now: Option<Picoseconds>,
     /// Whether other plans of the operation were measured at this size, and this one fell behind
     /// too far before.
     pub behind: bool,
@@ -284,6 +288,7 @@ fn candidate(
         put_bytes: request.slot_bytes,
         cost: Cost::default(),
         measured: None,
+        now: None,
         behind: false,
         why_not: None,
     };

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Candidate, Selection};
+use crate::cost::Picoseconds;
 
 /// The algorithm, and how it moves bytes.
 pub(super) fn title(candidate: &Candidate) -> String {
@@ -20,6 +21,7 @@ impl fmt::Display for Selection {
         let (op, bytes) = (self.request.op, self.request.bytes);
         writeln!(f, "{op} of {bytes} bytes on {} ranks", self.ranks)?;
         let tuned = self.candidates.iter().any(|c| c.measured.is_some());
+        let timed = self.candidates.iter().any(|c| c.now.is_some());
         let head = [
             "algorithm",
             "pieces",
@@ -30,32 +32,33 @@ impl fmt::Display for Selection {
         ];
         let [algorithm, pieces, predicted, measured, times, mostly] = head;
         // A column that says nothing is left out.
-        let column = |text: &str| {
-            if tuned {
-                format!(" {text:>14}")
-            } else {
-                String::new()
-            }
+        let column = |shown: bool, text: &str| match shown {
+            true => format!(" {text:>14}"),
+            false => String::new(),
         };
-        let measured = column(measured);
+        let longest = self.candidates.iter().map(|c| title(c).len()).max();
+        let width = longest.unwrap_or(0).max(34);
+        let (measured, now) = (column(tuned, measured), column(timed, "now"));
         writeln!(
             f,
-            "  {algorithm:34} {pieces:>7} {predicted:>14}{measured} {times:>7}  {mostly}"
+            "  {algorithm:width$} {pieces:>7} {predicted:>14}{measured}{now} {times:>7}  {mostly}"
         )?;
         for (index, candidate) in self.candidates.iter().enumerate() {
             let mark = if index == self.winner { '*' } else { ' ' };
             let name = title(candidate);
             match &candidate.why_not {
-                Some(why) => writeln!(f, "{mark} {name:34} {:>7} not used: {why}", "-")?,
+                Some(why) => writeln!(f, "{mark} {name:width$} {:>7} not used: {why}", "-")?,
                 None => {
                     let measured = match candidate.measured {
-                        Some(time) => column(&time.to_string()),
-                        None if candidate.behind => column("far behind"),
-                        None => column("-"),
+                        Some(time) => column(tuned, &time.to_string()),
+                        None if candidate.behind => column(tuned, "far behind"),
+                        None => column(tuned, "-"),
                     };
+                    let now = candidate.now.map(|time| time.to_string());
+                    let now = column(timed, now.as_deref().unwrap_or("-"));
                     writeln!(
                         f,
-                        "{mark} {name:34} {:>7} {:>14}{measured} {:>7}  {}",
+                        "{mark} {name:width$} {:>7} {:>14}{measured}{now} {:>7}  {}",
                         candidate.pieces,
                         candidate.predicted(),
                         times_slower(candidate.expected().0, winner.expected().0),
@@ -64,11 +67,31 @@ impl fmt::Display for Selection {
                 }
             }
         }
-        write!(f, "{}: {}", title(winner), self.reason())
+        write!(f, "{}: {}", title(winner), self.reason())?;
+        match self.fastest_now() {
+            Some(fastest) if !std::ptr::eq(fastest, winner) => {
+                let times = |time: Option<Picoseconds>| time.unwrap_or_default().0;
+                let times = times_slower(times(winner.now), times(fastest.now));
+                write!(
+                    f,
+                    "\nnow {} is fastest, this takes {times} times as long",
+                    title(fastest)
+                )
+            }
+            Some(_) => write!(f, "\nand the fastest now"),
+            None => Ok(()),
+        }
     }
 }
 
 impl Selection {
+    /// The candidate that was the fastest just now, if the winner was measured too.
+    fn fastest_now(&self) -> Option<&Candidate> {
+        self.winner().now?;
+        let timed = self.candidates.iter().filter(|c| c.now.is_some());
+        timed.min_by_key(|candidate| candidate.now)
+    }
+
     /// Why the winner won, in one sentence.
     #[must_use]
     pub fn reason(&self) -> String {
