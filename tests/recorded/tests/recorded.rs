@@ -1,66 +1,64 @@
 //! Every plan, as ranks execute it, over both kinds of links: right, and not by chance.
 
-use std::ops::Range;
+use std::time::Instant;
 
 use unisono_recorded::{Case, Mutation, Program, Transport, drops, record, replay, swaps};
-use unisono_tests::{Count, Rng};
+use unisono_tests::{Count, Rng, soaking};
 
-/// Rank counts; the full ones are what a soak runs.
+/// The most ranks; the full ones are what a soak runs.
 const RANKS: [Count; 2] = [Count::new(5, 9), Count::new(3, 9)];
 /// Mutations of each kind that are tried on each recorded plan: all of them, or so many at random.
-const MUTATIONS: Count = Count::new(100, 400);
-
-fn ranks(transport: Transport) -> Range<u32> {
-    2..RANKS[transport as usize].get() as u32 + 1
-}
-
-/// What was looked at.
-#[derive(Default)]
-struct Tally {
-    cases: u64,
-    commands: u64,
-    drops: u64,
-    swaps: u64,
-}
+const MUTATIONS: Count = Count::new(100, 200);
+/// Up to so many ranks a soak tries all.
+const ALL: u32 = 5;
 
 fn prove(transport: Transport) {
     let mut rng = Rng::new(Rng::seed());
-    let mut tally = Tally::default();
-    for ranks in ranks(transport) {
+    for ranks in 2..=RANKS[transport as usize].get() as u32 {
+        let since = Instant::now();
+        let limit = match soaking() && ranks <= ALL {
+            true => u64::MAX,
+            false => MUTATIONS.get(),
+        };
+        let (mut plans, mut commands, mut dropped, mut swapped) = (0, 0, 0, 0);
         for (case, log) in record(ranks, transport) {
             let program = Program::new(case, &log).unwrap_or_else(|why| panic!("{case}: {why}"));
             assert!(!program.is_empty(), "{case} ran no command");
             replay(&program, None).unwrap_or_else(|fault| panic!("{case}: {fault}"));
-            tally.cases += 1;
-            tally.commands += program.len() as u64;
-            tally.drops += refused(case, &program, drops(&program).collect(), &mut rng);
-            tally.swaps += refused(case, &program, swaps(&program).collect(), &mut rng);
+            plans += 1;
+            commands += program.len();
+            let mut refused =
+                |all: Vec<Mutation>| refused(case, &program, some(all, limit, &mut rng));
+            dropped += refused(drops(&program).collect());
+            swapped += refused(swaps(&program).collect());
         }
+        println!(
+            "soak: {transport:?}, {ranks} ranks: {plans} plans, {commands} commands right; \
+             {dropped} signals, dones and waits dropped and {swapped} signals swapped, all refused; \
+             in {:.1?}",
+            since.elapsed()
+        );
+        assert!(plans > 30 && dropped > plans && swapped > plans);
     }
-    println!(
-        "soak: {transport:?}: {} plans on {:?} ranks, {} commands right; {} dropped and {} swapped \
-         signals refused",
-        tally.cases,
-        ranks(transport),
-        tally.commands,
-        tally.drops,
-        tally.swaps
-    );
-    assert!(tally.swaps > 0 && tally.drops > 0);
 }
 
-/// Tries some or all of these mutations; each must be found.
-fn refused(case: Case, program: &Program, mut all: Vec<Mutation>, rng: &mut Rng) -> u64 {
-    while all.len() as u64 > MUTATIONS.get() {
+/// At most so many of a list, by chance.
+fn some(mut all: Vec<Mutation>, limit: u64, rng: &mut Rng) -> Vec<Mutation> {
+    while all.len() as u64 > limit {
         all.swap_remove(rng.below(all.len() as u64) as usize);
     }
+    all
+}
+
+/// How many mutations were tried, each of which must be found.
+fn refused(case: Case, program: &Program, all: Vec<Mutation>) -> usize {
     for mutation in &all {
         assert!(
             replay(program, Some(*mutation)).is_err(),
             "{case}: nothing is wrong with {mutation:?}"
         );
     }
-    all.len() as u64
+    all.len()
 }
 
 #[test]
