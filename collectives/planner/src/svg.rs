@@ -62,6 +62,12 @@ pub fn svg(plan: &Plan, network: &Network, names: &Names) -> String {
          A bar is as high as the part of the link that is in use."
             .to_owned(),
     ];
+    if plan.schedule.steps.is_empty() && links.any() {
+        notes.push(
+            "Messages are not drawn: there are so many that they were counted. Links show their mean use."
+                .to_owned(),
+        );
+    }
     notes.extend(left_out(&messages, &links));
     for note in &notes {
         paint.text(MARGIN, y, "small", note);
@@ -78,16 +84,16 @@ pub fn svg(plan: &Plan, network: &Network, names: &Names) -> String {
 
 /// The figures of the plan in a sentence.
 fn summary(plan: &Plan) -> String {
-    let mut text = format!(
-        "{} in {} messages: {}, {:.2} GB/s",
-        plan.algorithm,
-        plan.schedule
-            .steps
-            .iter()
-            .filter(|s| messages::is_message(s))
-            .count(),
+    let steps = &plan.schedule.steps;
+    let mut text = plan.algorithm.clone();
+    if !steps.is_empty() {
+        let messages = steps.iter().filter(|step| messages::is_message(step));
+        text += &format!(" in {} messages", messages.count());
+    }
+    text += &format!(
+        ": {}, {:.2} GB/s",
         axis::time(plan.timeline.end_ps),
-        plan.algbw_gigabytes(),
+        plan.algbw_gigabytes()
     );
     if plan.bound.is_some() {
         text += &format!(", {:.1} % of the bound", 100.0 * plan.share_of_bound());

@@ -93,3 +93,16 @@ fn of_many_ranks_a_part_is_drawn_and_the_rest_is_counted() {
     assert!(drawn > 0 && svg.contains(&format!("{left_out} messages")));
     assert!(svg.contains("272 links"), "200 up, 200 down, 128 drawn");
 }
+
+#[test]
+fn what_was_only_counted_shows_the_mean_use_of_links() {
+    let (_, text) = graphs::star(300, 0.0);
+    let (plan, _, svg) = drawn(&text, Op::AllReduce, 1 << 30, Some("mesh_two_shot"));
+    well_formed(&svg);
+    assert!(
+        plan.schedule.steps.is_empty(),
+        "so many are not spelled out"
+    );
+    assert!(svg.contains("mean use") && svg.contains("class=\"use\""));
+    assert!(svg.len() < 200_000, "{} bytes", svg.len());
+}

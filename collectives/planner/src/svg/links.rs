@@ -53,6 +53,11 @@ impl<'a> Links<'a> {
         self.left_out
     }
 
+    /// Whether any link is used.
+    pub(super) fn any(&self) -> bool {
+        !self.drawn.is_empty()
+    }
+
     pub(super) fn height(&self) -> f64 {
         self.drawn.len().max(1) as f64 * ROW
     }
@@ -68,9 +73,7 @@ impl<'a> Links<'a> {
             let steps = (profile.into_iter().chain(ends))
                 .map(|(ps, used)| (axis.at(ps), used.clamp(0.0, 1.0) * BAR));
             paint.profile(y + BAR, steps);
-            let bytes = self.plan.timeline.edge_bytes[link as usize] as f64;
-            let full = bytes / self.network.edge(link).bytes_per_second as f64 * 1e12;
-            let percent = format!("{:.0} %", 100.0 * full / axis.end_ps());
+            let percent = format!("{:.0} %", 100.0 * self.full_ps(link) / axis.end_ps());
             paint.text(
                 axis.left() + axis.width() + 10.0,
                 y + BAR - 2.5,
@@ -105,11 +108,22 @@ impl<'a> Links<'a> {
                 });
             }
         }
+        if plan.schedule.steps.is_empty() {
+            // It was counted: only the mean is known.
+            let mean = |&link: &EdgeId| vec![(0.0, self.full_ps(link) / end_ps)];
+            return self.drawn.iter().map(mean).collect();
+        }
         let profile = |flows: Vec<Flow>| match flows.len() {
             ..=CELLS => exact(&flows),
             _ => in_cells(&flows, end_ps),
         };
         flows.into_iter().map(profile).collect()
+    }
+
+    /// How long a link would take for its bytes at full speed.
+    fn full_ps(&self, link: EdgeId) -> f64 {
+        let bytes = self.plan.timeline.edge_bytes[link as usize] as f64;
+        bytes / self.network.edge(link).bytes_per_second as f64 * 1e12
     }
 }
 
