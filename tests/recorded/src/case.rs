@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use unisono::plan::template::Family;
 use unisono::{Algorithm, Op};
 
 /// One recorded run: two calls of the same shape after each other, the second in place where the
@@ -11,7 +12,7 @@ pub struct Case {
     /// The operation.
     pub op: Op,
     /// How.
-    pub algorithm: Algorithm,
+    pub algorithm: Family,
     /// Whether the plan reaches into windows.
     pub windowed: bool,
     /// Ranks.
@@ -57,13 +58,25 @@ impl Case {
                         && !matches!(op, Op::Recv { .. });
                     is.then_some(Self {
                         op,
-                        algorithm,
+                        algorithm: algorithm.into(),
                         windowed,
                         ranks,
                     })
                 })
             })
         })
+    }
+
+    /// Every operation by nodes first, which there may or may not be. But for barriers: a communicator
+    /// ends with one, which must be.
+    pub fn hierarchical(ranks: u32) -> impl Iterator<Item = Self> {
+        let cases = OPS.into_iter().map(move |op| Self {
+            op: op(ranks),
+            algorithm: Family::Hierarchical,
+            windowed: false,
+            ranks,
+        });
+        cases.filter(|case| case.op.is_collective() && case.op != Op::Barrier)
     }
 
     /// The name of its communicator, by which its plan is forced.

@@ -3,10 +3,13 @@
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::time::Duration;
 
+use unisono::bootstrap::NodeId;
 use unisono::plan::ir::OpKind;
 use unisono::plan::select::{Override, Overrides};
+use unisono::plan::template::Family;
 use unisono::{
-    Algorithm, Communicator, InitOptions, MemoryOptions, Op, PluginRequest, ReduceOp, Rules, Window,
+    Algorithm, Communicator, Error, InitOptions, MemoryOptions, Op, PluginRequest, ReduceOp, Rules,
+    Window,
 };
 use unisono_tests::threads;
 
@@ -28,10 +31,12 @@ pub enum Transport {
     Memory,
     /// Posted links.
     Tcp,
+    /// Two nodes, each with every other rank: mapped links within, posted links between.
+    Nodes,
 }
 
 /// Runs all plans that there are on `ranks` ranks, and records each on a communicator of its own.
-/// Over posted links there are no windows.
+/// Over posted links there are no windows; on nodes there are plans by nodes too.
 ///
 /// # Panics
 /// If a rank cannot join, or a call fails.
@@ -42,6 +47,7 @@ pub fn record(ranks: u32, transport: Transport) -> Vec<(Case, Log)> {
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let cases: Arc<[Case]> = Case::all(ranks)
         .filter(|case| !case.windowed || transport == Transport::Memory)
+        .chain(Case::hierarchical(ranks).filter(|_| transport == Transport::Nodes))
         .collect();
     let meet = Arc::new(Barrier::new(ranks as usize));
     let logs = threads(
@@ -56,10 +62,11 @@ pub fn record(ranks: u32, transport: Transport) -> Vec<(Case, Log)> {
                     log::begin();
                 }
                 meet.wait();
-                run(case, &world);
+                let has_run = run(case, &world);
                 meet.wait();
                 if world.rank() == 0 {
-                    logs.push((*case, log::take()));
+                    let log = log::take();
+                    logs.extend(has_run.then_some((*case, log)));
                 }
             }
             meet.wait();
@@ -77,8 +84,10 @@ fn adjust(options: &mut InitOptions, transport: Transport) {
             ..PluginRequest::named(plugin.name())
         })
         .into();
-    if transport == Transport::Tcp {
-        options.without_links = vec!["shm".to_owned()];
+    match transport {
+        Transport::Memory => {}
+        Transport::Tcp => options.without_links = vec!["shm".to_owned()],
+        Transport::Nodes => options.node_id = Some(NodeId([1 + options.rank as u8 % 2; 16])),
     }
     options.timeouts.op = Duration::from_secs(20);
     options.memory = MemoryOptions {
@@ -95,11 +104,14 @@ fn adjust(options: &mut InitOptions, transport: Transport) {
 fn rules(name: &str) -> Option<Vec<Override>> {
     let mut parts = name.split('/');
     let (op, algorithm, how) = (parts.next()?, parts.next()?, parts.next()?);
-    let algorithm: Algorithm = algorithm.parse().ok()?;
+    let algorithm = match algorithm.parse::<Algorithm>() {
+        Ok(algorithm) => algorithm.into(),
+        Err(_) => Family::Hierarchical,
+    };
     let rule = |op| Override {
         op: Some(op),
         bytes: 0..=u64::MAX,
-        algorithm: algorithm.into(),
+        algorithm,
         windowed: Some(how == "windowed"),
         put_bytes: Some(PUT_BYTES),
     };
@@ -110,8 +122,9 @@ fn rules(name: &str) -> Option<Vec<Override>> {
     })
 }
 
-/// The calls of a case, and the end of its communicator.
-fn run(case: &Case, world: &Communicator) {
+/// The calls of a case, and the end of its communicator. False if there is no such plan, which only
+/// the communicator knows of plans by nodes.
+fn run(case: &Case, world: &Communicator) -> bool {
     let place = i64::from(world.rank());
     let own = world.split_named(Some(0), place, &case.name());
     let own = own.expect("a communicator").expect("one of them");
@@ -127,17 +140,25 @@ fn run(case: &Case, world: &Communicator) {
             }
         })
         .collect();
+    let mut has_run = true;
     for (call, [first, second]) in (0..).zip(&mut calls) {
         let in_place = call == CALLS - 1;
-        Call {
+        let this = Call {
             case,
             own: &own,
             call,
+        };
+        match this.run(first.elements(), second.elements(), in_place) {
+            Err(Error::Unsupported { .. }) if case.algorithm == Family::Hierarchical => {
+                has_run = false;
+                break;
+            }
+            done => done.unwrap_or_else(|error| panic!("{case}: {error}")),
         }
-        .run(first.elements(), second.elements(), in_place);
         log::end(call);
     }
     own.finalize().expect("finalize");
+    has_run
 }
 
 /// Memory for a call.
@@ -162,10 +183,10 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    fn run(&self, first: &mut [f32], second: &mut [f32], in_place: bool) {
+    fn run(&self, first: &mut [f32], second: &mut [f32], in_place: bool) -> unisono::Result<()> {
         let (input, output) = self.case.elements();
         let (input, output) = (input as usize, output as usize);
-        let done = if in_place {
+        if in_place {
             // Who has no part in the longer one has the shorter one alone.
             let rank = self.own.rank();
             let has = |it: bool, len| if it { len } else { 0 };
@@ -174,8 +195,7 @@ impl Call<'_> {
             self.in_place(&mut first[..len])
         } else {
             self.apart(&mut first[..input], &mut second[..output])
-        };
-        done.unwrap_or_else(|error| panic!("{}: {error}", self.case));
+        }
     }
 
     /// Where input and output are memory of their own.

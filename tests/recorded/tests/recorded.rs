@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
+use unisono::plan::template::Family;
 use unisono_recorded::{Case, Mutation, Program, Transport, drops, record, replay, swaps};
 use unisono_tests::{Count, Rng, soaking};
 
 /// The most ranks; the full ones are what a soak runs.
-const RANKS: [Count; 2] = [Count::new(5, 9), Count::new(3, 9)];
+const RANKS: [Count; 3] = [Count::new(5, 9), Count::new(3, 9), Count::new(4, 9)];
 /// Mutations of each kind that are tried on each recorded plan: all of them, or so many at random.
 const MUTATIONS: Count = Count::new(100, 200);
 /// Up to so many ranks a soak tries all.
@@ -20,20 +21,28 @@ fn prove(transport: Transport) {
             true => u64::MAX,
             false => MUTATIONS.get(),
         };
+        let mut by_nodes = 0;
         let (mut plans, mut commands, mut dropped, mut swapped) = (0, 0, 0, 0);
         for (case, log) in record(ranks, transport) {
             let program = Program::new(case, &log).unwrap_or_else(|why| panic!("{case}: {why}"));
             assert!(!program.is_empty(), "{case} ran no command");
             replay(&program, None).unwrap_or_else(|fault| panic!("{case}: {fault}"));
             plans += 1;
+            by_nodes += usize::from(case.algorithm == Family::Hierarchical);
             commands += program.len();
             let mut refused =
                 |all: Vec<Mutation>| refused(case, &program, some(all, limit, &mut rng));
             dropped += refused(drops(&program).collect());
             swapped += refused(swaps(&program).collect());
         }
+        let nodes = transport == Transport::Nodes && ranks > 2;
+        assert_eq!(
+            by_nodes > 0,
+            nodes,
+            "{by_nodes} plans by nodes on {ranks} ranks"
+        );
         println!(
-            "soak: {transport:?}, {ranks} ranks: {plans} plans, {commands} commands right; \
+            "soak: {transport:?}, {ranks} ranks: {plans} plans ({by_nodes} by nodes), {commands} commands right; \
              {dropped} signals, dones and waits dropped and {swapped} signals swapped, all refused; \
              in {:.1?}",
             since.elapsed()
@@ -69,4 +78,9 @@ fn what_ranks_do_over_shared_memory() {
 #[test]
 fn what_ranks_do_over_tcp() {
     prove(Transport::Tcp);
+}
+
+#[test]
+fn what_ranks_do_on_two_nodes() {
+    prove(Transport::Nodes);
 }
