@@ -342,7 +342,7 @@ typedef struct unisono_memory_table { /* [any] */
  * sees the effects of those before it.
  *
  * Flags. A flag line is 64 bytes, aligned: a u64 counter, then three u64 words (the signature of a
- * call), the rest reserved. A counter is 16 bytes of the executing side's own memory:
+ * call), then 32 bytes that are the host's: no SIGNAL, WAIT or PUT touches them. A counter is 16 bytes of the executing side's own memory:
  * {u64 value, u64 seen}. SIGNAL: value += 1, then the flag's counter = value. WAIT: value += 1,
  * then until (int64)(flag - value) >= 0. So no command holds an absolute number, and a batch can be
  * replayed. `seen` is the last flag value read: a WAIT that it satisfies need not read the flag.
@@ -361,7 +361,7 @@ enum {
 typedef struct unisono_flag_line {
   uint64_t counter; /* atomic */
   uint64_t words[3];
-  uint64_t reserved[4];
+  uint64_t reserved[4]; /* the host's own */
 } unisono_flag_line;
 
 typedef struct unisono_counter {
@@ -618,6 +618,23 @@ typedef struct unisono_link_table { /* [handle], but report, address, query, abo
   void (*abort)(unisono_link link);
   unisono_status (*statistics)(unisono_link link, unisono_link_statistics *out); /* since 1.1 */
 } unisono_link_table;
+
+/* ---------------------------------------------------------------- CPU devices --------------- */
+
+/* An optional table, by get_interface(UNISONO_CPU_INTERFACE), of a plugin whose devices are of kind
+ * CPU and have reach HOST: their memory and flags are plain memory of this process. There the host
+ * may run a short program by itself, on the thread that calls, while the stream is idle: it copies,
+ * raises flags as SIGNAL does (words, then the counter with release order), looks at flags as WAIT
+ * does, and calls what is here. [any]; neither function blocks. */
+#define UNISONO_CPU_INTERFACE "unisono.cpu"
+typedef struct unisono_cpu_table { /* since 1.2 */
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* After flags were raised: wakes whom SIGNALs with these bells would wake. */
+  void (*ring)(unisono_instance instance, const uint64_t *bells, uint32_t count);
+  /* What a REDUCE does, with the same bits. Anything but OK: nothing was done. */
+  unisono_status (*reduce)(unisono_instance instance, const unisono_command_reduce *command);
+} unisono_cpu_table;
 
 /* ---------------------------------------------------------------- the plugin ----------------- */
 

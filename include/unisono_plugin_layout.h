@@ -334,6 +334,12 @@
   UNISONO_LAYOUT_FIELD(unisono_link_table, abort) \
   UNISONO_LAYOUT_FIELD(unisono_link_table, statistics)
 
+#define UNISONO_LAYOUT_unisono_cpu_table \
+  UNISONO_LAYOUT_FIELD(unisono_cpu_table, struct_size) \
+  UNISONO_LAYOUT_FIELD(unisono_cpu_table, reserved) \
+  UNISONO_LAYOUT_FIELD(unisono_cpu_table, ring) \
+  UNISONO_LAYOUT_FIELD(unisono_cpu_table, reduce)
+
 #define UNISONO_LAYOUT_unisono_layout_entry \
   UNISONO_LAYOUT_FIELD(unisono_layout_entry, struct_name) \
   UNISONO_LAYOUT_FIELD(unisono_layout_entry, field) \
@@ -402,6 +408,7 @@
   UNISONO_LAYOUT_unisono_link_request \
   UNISONO_LAYOUT_unisono_link_statistics \
   UNISONO_LAYOUT_unisono_link_table \
+  UNISONO_LAYOUT_unisono_cpu_table \
   UNISONO_LAYOUT_unisono_layout_entry \
   UNISONO_LAYOUT_unisono_plugin
 

@@ -7,18 +7,32 @@
 //! One block of the signal part a peer:
 //!
 //! ```text
-//! line 0..D      data flags, one a slot: the peer filled the slot      (written by the peer)
-//! line D         credit flag: the peer gave a slot back                (written by the peer)
-//! line D+1       doorbell: this rank's stream to its own link          (local, posted links only)
-//! line D+2       done: this rank's link to its own stream              (local, posted links only)
-//! line D+3..     counters, 16 bytes each, on lines of their own        (local)
+//! line 0..F      data flags, taken in turn: the peer has put something (written by the peer)
+//! line F         credit flag: the peer gave slots back                 (written by the peer)
+//! line F+1       doorbell: this rank's stream to its own link          (local, posted links only)
+//! line F+2       done: this rank's link to its own stream              (local, posted links only)
+//! line F+3..     counters, 16 bytes each, on lines of their own        (local)
 //! ```
 //!
-//! A signature must stay readable until its slot is given back, hence one flag line a slot.
+//! A put takes the next data flag and, if it has more bytes than [`INLINE`], the next of the D
+//! slots. A small one lies in the second half of its flag's line, where the peer's CPU reads it with
+//! the flag: one cache line goes from core to core and not two. There are more flags than slots, so
+//! that a rank may run further ahead with small puts.
+//!
+//! A signature must stay readable until its put is given back, hence a flag line for each put. Puts
+//! are given back some at a time: see [`Arena::credit`].
 
 /// Bytes of a flag line and of a cache line.
 pub const LINE: u64 = 64;
 const COUNTER: u64 = 16;
+
+/// Where a small put lies in its flag's line, and the bytes that it has at most.
+pub const INLINE_OFFSET: u64 = 32;
+/// See [`INLINE_OFFSET`].
+pub const INLINE: u64 = LINE - INLINE_OFFSET;
+
+/// Data flags of a pair at least.
+const FLAGS: u32 = 16;
 
 /// How the arenas of one communicator are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,9 +48,9 @@ pub struct Arena {
 /// Which counter of a pair's block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
-    /// Waits for the peer's data in slot n.
+    /// Waits for the peer's data flag n.
     DataWait(u32),
-    /// Signals to the peer that its slot n is filled.
+    /// Raises the peer's data flag n.
     DataSignal(u32),
     /// Waits for a credit for the next put.
     CreditWait,
@@ -66,16 +80,29 @@ impl Arena {
         2 * u64::from(self.ranks) * u64::from(self.depth) * self.slot_bytes
     }
 
-    /// Offset of the data flag of `slot` filled by `peer`, in the signal part.
+    /// Data flags of each ordered pair: F.
     #[must_use]
-    pub fn data_flag(&self, peer: u32, slot: u32) -> u64 {
-        self.block(peer) + u64::from(slot) * LINE
+    pub fn data_flags(&self) -> u32 {
+        self.depth.max(FLAGS)
+    }
+
+    /// Puts that are given back by one credit. So a channel holds at least `depth - credit + 1`
+    /// puts, which is not less than 2 where `depth` is not.
+    #[must_use]
+    pub fn credit(&self) -> u64 {
+        u64::from(self.depth / 2).max(1)
+    }
+
+    /// Offset of data flag `number` that `peer` raises, in the signal part.
+    #[must_use]
+    pub fn data_flag(&self, peer: u32, number: u32) -> u64 {
+        self.block(peer) + u64::from(number) * LINE
     }
 
     /// Offset of the flag by which `peer` gives credits back.
     #[must_use]
     pub fn credit_flag(&self, peer: u32) -> u64 {
-        self.block(peer) + u64::from(self.depth) * LINE
+        self.block(peer) + u64::from(self.data_flags()) * LINE
     }
 
     /// Offset of the flag by which the stream rings the link to `peer`.
@@ -93,16 +120,16 @@ impl Arena {
     /// Offset of a counter of the pair with `peer`.
     #[must_use]
     pub fn counter(&self, peer: u32, counter: Counter) -> u64 {
-        let depth = u64::from(self.depth);
+        let flags = u64::from(self.data_flags());
         let index = match counter {
-            Counter::DataWait(slot) => u64::from(slot),
-            Counter::DataSignal(slot) => depth + u64::from(slot),
-            Counter::CreditWait => 2 * depth,
-            Counter::CreditSignal => 2 * depth + 1,
-            Counter::DoorbellSignal => 2 * depth + 2,
-            Counter::DoorbellWait => 2 * depth + 3,
-            Counter::DoneSignal => 2 * depth + 4,
-            Counter::DoneWait => 2 * depth + 5,
+            Counter::DataWait(flag) => u64::from(flag),
+            Counter::DataSignal(flag) => flags + u64::from(flag),
+            Counter::CreditWait => 2 * flags,
+            Counter::CreditSignal => 2 * flags + 1,
+            Counter::DoorbellSignal => 2 * flags + 2,
+            Counter::DoorbellWait => 2 * flags + 3,
+            Counter::DoneSignal => 2 * flags + 4,
+            Counter::DoneWait => 2 * flags + 5,
         };
         self.credit_flag(peer) + 3 * LINE + index * COUNTER
     }
@@ -122,7 +149,7 @@ impl Arena {
     /// Offsets of every flag line in the signal part: what an abort releases.
     pub fn flags(self) -> impl Iterator<Item = u64> {
         (0..self.ranks).flat_map(move |peer| {
-            (0..u64::from(self.depth) + 3).map(move |line| self.block(peer) + line * LINE)
+            (0..u64::from(self.data_flags()) + 3).map(move |line| self.block(peer) + line * LINE)
         })
     }
 
@@ -131,8 +158,9 @@ impl Arena {
     }
 
     fn block_bytes(&self) -> u64 {
-        let counters = (2 * u64::from(self.depth) + 6) * COUNTER;
-        (u64::from(self.depth) + 3) * LINE + counters.next_multiple_of(LINE)
+        let flags = u64::from(self.data_flags());
+        let counters = (2 * flags + 6) * COUNTER;
+        (flags + 3) * LINE + counters.next_multiple_of(LINE)
     }
 }
 
@@ -176,10 +204,10 @@ mod tests {
             }
         };
         for peer in 0..3 {
-            for slot in 0..5 {
-                take(arena.data_flag(peer, slot), LINE);
-                take(arena.counter(peer, Counter::DataWait(slot)), COUNTER);
-                take(arena.counter(peer, Counter::DataSignal(slot)), COUNTER);
+            for flag in 0..arena.data_flags() {
+                take(arena.data_flag(peer, flag), LINE);
+                take(arena.counter(peer, Counter::DataWait(flag)), COUNTER);
+                take(arena.counter(peer, Counter::DataSignal(flag)), COUNTER);
             }
             take(arena.credit_flag(peer), LINE);
             take(arena.doorbell_flag(peer), LINE);
@@ -196,8 +224,22 @@ mod tests {
             }
         }
         assert!(used.last().is_some_and(|last| *last < arena.signal_bytes()));
-        assert_eq!(arena.flags().count(), 3 * 8);
+        assert_eq!(arena.flags().count(), 3 * (16 + 3));
         assert!(arena.send_slot(2, 4) + 4096 <= arena.slots_bytes());
         assert!(arena.slot(2, 4) < arena.send_slot(0, 0));
+    }
+
+    #[test]
+    fn a_channel_holds_two_puts_however_credits_are_given() {
+        for depth in 2..=64 {
+            let arena = Arena {
+                ranks: 2,
+                depth,
+                slot_bytes: 64,
+            };
+            assert!(arena.credit() >= 1);
+            assert!(u64::from(depth) + 1 - arena.credit() >= 2, "{depth} slots");
+            assert!(arena.data_flags() >= depth);
+        }
     }
 }

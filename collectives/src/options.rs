@@ -193,6 +193,9 @@ pub struct InitOptions {
     pub spin: Duration,
     /// How long it yields after that, before it sleeps.
     pub before_sleep: Duration,
+    /// Whether the calling thread runs small calls between CPUs by itself, in place of the device's
+    /// stream. The same bits either way; ranks may differ.
+    pub direct: bool,
 }
 
 impl InitOptions {
@@ -222,6 +225,7 @@ impl InitOptions {
             deterministic: false,
             spin: Duration::from_micros(100),
             before_sleep: Duration::from_micros(200),
+            direct: true,
         }
     }
 }

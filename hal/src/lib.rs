@@ -18,6 +18,7 @@
 mod batch;
 mod channel;
 mod check;
+mod cpu;
 mod device;
 mod device_info;
 mod error;
@@ -45,6 +46,7 @@ mod waker;
 pub use batch::{Batch, Call, CopyPieces, Put, Reduce, Scale};
 pub use channel::{Channel, Received};
 pub use check::Refusal;
+pub use cpu::Cpu;
 pub use device::{Device, Place, SupportQuery};
 pub use device_info::{DeviceId, DeviceInfo, DeviceKind, EventReach, EventSides, Side};
 pub use error::{Error, Result};

@@ -13,6 +13,7 @@ const ADDED: &[(u16, &str, &str)] = &[
     (1, "unisono_link_table", "statistics"),
     (2, "unisono_command_scale", "*"),
     (2, "unisono_command_call", "*"),
+    (2, "unisono_cpu_table", "*"),
 ];
 
 /// The version of the contract that a host speaks.

@@ -4,6 +4,7 @@
 //! Three rounds of O(log n) each: exports and what is expected of all; who could map whom; tokens
 //! of windows, if any link is posted.
 
+use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -105,6 +106,8 @@ struct Forming<'a> {
 struct Offer {
     slots: u32,
     slot_bytes: u64,
+    /// Whether it puts what is small into the lines of flags.
+    is_plain: bool,
     speed: RankSpeed,
     signal: Vec<u8>,
     slots_memory: Vec<u8>,
@@ -147,6 +150,12 @@ impl<'a> Forming<'a> {
             reduce: self.world.device.info().reduce_bytes_per_second,
             cores: cores as u32,
         }
+    }
+
+    /// Whether small puts may lie in the lines of their flags: the device reads and writes signal
+    /// memory like any other.
+    fn is_plain(&self) -> bool {
+        self.world.options.direct && self.world.device.info().reaches(unisono_abi::reach::HOST)
     }
 
     fn connect(&self) -> Result<Connected> {
@@ -203,6 +212,7 @@ impl<'a> Forming<'a> {
         let mut mine = Vec::new();
         mine.extend_from_slice(&self.arena.depth.to_le_bytes());
         mine.extend_from_slice(&self.arena.slot_bytes.to_le_bytes());
+        mine.push(u8::from(self.is_plain()));
         let speed = self.speed();
         mine.extend_from_slice(&speed.reduce.to_le_bytes());
         mine.extend_from_slice(&speed.cores.to_le_bytes());
@@ -261,9 +271,12 @@ impl<'a> Forming<'a> {
                     plugin: way.plugin.clone(),
                 },
                 LinkType::Mapped => {
+                    let plain = Cell::new(self.is_plain() && offer.is_plain);
                     let mut import = |bytes: &[u8]| -> Result<u64, unisono_hal::Error> {
                         let memory = device.import(bytes)?;
                         let base = memory.base();
+                        let is_plain = memory.host_ptr().map(|p| p as u64) == Some(base);
+                        plain.set(plain.get() && is_plain);
                         memories.push(memory);
                         Ok(base)
                     };
@@ -277,6 +290,7 @@ impl<'a> Forming<'a> {
                             signal,
                             slots,
                             bell,
+                            inline: plain.get(),
                         })
                     });
                     match mapped {
@@ -397,6 +411,7 @@ impl Offer {
         Some(Self {
             slots: reader.u32()?,
             slot_bytes: reader.u64()?,
+            is_plain: reader.u8()? != 0,
             speed: RankSpeed {
                 reduce: reader.u64()?,
                 cores: reader.u32()?,

@@ -16,7 +16,7 @@ use super::force::Forced;
 use super::shared::{Shared, mix};
 use super::start::Request;
 use crate::error::{Error, Result};
-use crate::execute::Planned;
+use crate::execute::{Direct, Planned};
 use crate::reduction::{How, Order};
 use crate::signature::CallKind;
 use crate::{Algorithm, DataType, ReduceOp, Reduction, ReductionKind};
@@ -182,7 +182,7 @@ impl Shared {
                 .flatten()
                 .fold(hash, |hash, part| mix(hash ^ part));
         }
-        Ok(Planned {
+        let mut planned = Planned {
             geometry,
             element,
             dtype: if key.op == Op::Barrier {
@@ -199,7 +199,13 @@ impl Shared {
             windowed: choice.windowed,
             hash: hash as u32,
             program,
-        })
+            direct: None,
+        };
+        let of_user = matches!(key.reduction, Some(ReductionKind::User(_)));
+        if self.policy.direct && !of_user && key.kind != CallKind::AllToAllV {
+            planned.direct = Direct::of(&planned);
+        }
+        Ok(planned)
     }
 
     /// The algorithm, and how the message is cut.

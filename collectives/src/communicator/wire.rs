@@ -41,6 +41,10 @@ impl<'a> Reader<'a> {
         Some(*head)
     }
 
+    pub(super) fn u8(&mut self) -> Option<u8> {
+        self.take().map(u8::from_le_bytes)
+    }
+
     pub(super) fn u32(&mut self) -> Option<u32> {
         self.take().map(u32::from_le_bytes)
     }

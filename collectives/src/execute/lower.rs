@@ -10,7 +10,7 @@ use unisono_plan::{Action, Blocks, Buffer, Op as PlanOp, Place, Step, Value, ir}
 
 use super::op::Op;
 use super::peer::{Own, Peer, Way, credit};
-use super::place::{Resolved, Run};
+use super::place::{Resolved, Run, merged};
 use super::track::Deferred;
 use crate::reduction::{How, Reduction};
 
@@ -100,10 +100,11 @@ impl Lowering<'_> {
         match &step.action {
             Action::Wait { from, blocks } => {
                 self.note_wait(*from);
+                let bytes = op.planned.packed(*blocks, piece);
                 let peer = &mut self.peers[*from as usize];
                 let words = (peer.compared != self.number).then(|| op.words_from(*from));
                 peer.compared = self.number;
-                peer.await_data(&self.own, self.stream, words, *blocks);
+                peer.await_data(&self.own, self.stream, words, *blocks, bytes);
             }
             Action::Release { from } => {
                 let slot = self.peers[*from as usize].current_slot(&self.own);
@@ -127,9 +128,13 @@ impl Lowering<'_> {
         let target = to as usize;
         let words = (self.peers[target].signed != self.number).then(|| op.words_to(to));
         self.peers[target].signed = self.number;
-        self.note_wait(to);
-        let beside = self.deferred.is_some();
-        self.peers[target].await_credit(&self.own, self.stream, beside);
+        let bytes = op.planned.packed(value.blocks(), piece);
+        let inline = self.peers[target].is_inline(bytes);
+        if let Some(credits) = self.peers[target].lacks_credits(&self.own, inline) {
+            self.note_wait(to);
+            let beside = self.deferred.is_some();
+            self.peers[target].await_credits(&self.own, self.stream, credits, beside);
+        }
         let posted = matches!(self.peers[target].way, Way::Posted(_));
         self.runs.clear();
         match value {
@@ -139,16 +144,14 @@ impl Lowering<'_> {
                 self.gather(op, &src, piece);
             }
             Value::Copy(src) => {
-                let slot = self.peers[target].next_slot(&self.own);
+                let slot = self.peers[target].next_slot(&self.own, inline);
                 let src = self.resolve(op, src, piece);
                 self.copy(op, &Resolved::packed(slot, src.blocks), &src, piece);
             }
             Value::Reduce { a, b, last } => {
-                let slot = self.peers[target].next_slot(&self.own);
+                let slot = self.peers[target].next_slot(&self.own, inline);
                 let dst = Resolved::packed(slot, value.blocks());
                 self.reduce(op, &dst, [a, b], *last, piece);
-                let blocks = value.blocks();
-                let bytes = op.planned.geometry.packed(blocks, piece) * op.planned.element;
                 self.runs.push(Run {
                     address: slot,
                     bytes,
@@ -171,6 +174,9 @@ impl Lowering<'_> {
 
     fn release(&mut self, from: u32) {
         let peer = &mut self.peers[from as usize];
+        if !peer.give_back(&self.own) {
+            return;
+        }
         let after = self.emitted + self.stream.len() as u64;
         match (&mut self.deferred, &peer.way) {
             (Some(deferred), Way::Posted(_)) => {
@@ -213,10 +219,10 @@ impl Lowering<'_> {
     }
 
     fn copy(&mut self, op: &Op, dst: &Resolved, src: &Resolved, piece: u64) {
-        self.merged(op, [dst, src], piece, |this, [dst, src], bytes| {
+        merged(&op.planned, [dst, src], piece, |[dst, src], bytes| {
             if dst != src {
-                this.settle(dst, bytes);
-                this.stream.copy(dst, src, bytes);
+                self.settle(dst, bytes);
+                self.stream.copy(dst, src, bytes);
             }
         });
     }
@@ -229,10 +235,10 @@ impl Lowering<'_> {
             Some(Reduction(How::User(user))) => Some(user.raw()),
             _ => None,
         };
-        self.merged(op, [dst, &a, &b], piece, |this, [dst, a, b], bytes| {
-            this.settle(dst, bytes);
+        merged(planned, [dst, &a, &b], piece, |[dst, a, b], bytes| {
+            self.settle(dst, bytes);
             if let Some((function, context)) = user {
-                this.stream.call(&Call {
+                self.stream.call(&Call {
                     function,
                     context,
                     dst,
@@ -243,7 +249,7 @@ impl Lowering<'_> {
                 });
                 return;
             }
-            this.stream.reduce(&Reduce {
+            self.stream.reduce(&Reduce {
                 dst,
                 a,
                 b,
@@ -267,15 +273,15 @@ impl Lowering<'_> {
             return;
         };
         let instance = self.scaled(op, piece);
-        let buffer = Resolved::buffer(op, self.own.rank, self.own.rank, Buffer::In, Blocks::NONE);
+        let buffer = Resolved::buffer(planned, op.input, self.own.rank, Buffer::In, Blocks::NONE);
         for block in 0..planned.program.blocks {
             // Blocks that are neighbours in the message, and not in a section of names.
             let one = Blocks::one(block);
             let source = buffer.with(one);
             let target = Resolved::scaled(instance, one);
-            self.merged(op, [&target, &source], piece, |this, [dst, src], bytes| {
-                this.settle(dst, bytes);
-                this.stream.scale(&Scale {
+            merged(planned, [&target, &source], piece, |[dst, src], bytes| {
+                self.settle(dst, bytes);
+                self.stream.scale(&Scale {
                     dst,
                     src,
                     elements: bytes / planned.element,
@@ -291,36 +297,6 @@ impl Lowering<'_> {
         let instance = piece % u64::from(op.planned.program.scratch_instances());
         let before = op.planned.plan_scratch_bytes();
         self.scratch + before + instance * op.planned.scaled_instance_bytes()
-    }
-
-    /// Calls `emit` with the addresses and bytes of each run; neighbouring blocks that touch in all
-    /// places are one run.
-    fn merged<const N: usize>(
-        &mut self,
-        op: &Op,
-        places: [&Resolved; N],
-        piece: u64,
-        mut emit: impl FnMut(&mut Self, [u64; N], u64),
-    ) {
-        let mut before = 0;
-        let mut run: Option<([u64; N], u64)> = None;
-        for index in 0..places[0].blocks.count {
-            let bytes = places[0].bytes(&op.planned, index, piece);
-            let at = places.map(|place| place.address(&op.planned, index, piece, before));
-            before += bytes;
-            match &mut run {
-                _ if bytes == 0 => {}
-                Some((start, len)) if start.map(|s| s.wrapping_add(*len)) == at => *len += bytes,
-                _ => {
-                    if let Some((start, len)) = run.replace((at, bytes)) {
-                        emit(self, start, len);
-                    }
-                }
-            }
-        }
-        if let Some((start, len)) = run {
-            emit(self, start, len);
-        }
     }
 
     /// Before `bytes` at `address` are overwritten: no posted put may still read them.
@@ -363,7 +339,7 @@ impl Lowering<'_> {
             Place::Slot { from, blocks } => {
                 let peer = &self.peers[from as usize];
                 let address = peer.current_slot(&self.own);
-                Resolved::part(op, address, peer.current_blocks, blocks, piece)
+                Resolved::part(&op.planned, address, peer.current_blocks, blocks, piece)
             }
             Place::Local {
                 buffer: Buffer::Scratch,
@@ -372,20 +348,31 @@ impl Lowering<'_> {
                 let program = &op.planned.program;
                 let instance = piece % u64::from(program.scratch_instances());
                 let address = self.scratch + instance * op.planned.scratch_instance_bytes();
-                Resolved::scratch(op, address, program.scratch, blocks, piece)
+                Resolved::scratch(&op.planned, address, program.scratch, blocks, piece)
             }
             Place::Local {
                 buffer: Buffer::In,
                 blocks,
             } if op.planned.scaled => Resolved::scaled(self.scaled(op, piece), blocks),
             Place::Local { buffer, blocks } => {
-                Resolved::buffer(op, self.own.rank, self.own.rank, buffer, blocks)
+                let address = match buffer {
+                    Buffer::In => op.input,
+                    _ => op.output,
+                };
+                Resolved::buffer(&op.planned, address, self.own.rank, buffer, blocks)
             }
             Place::Peer {
                 rank,
                 buffer,
                 blocks,
-            } => Resolved::buffer(op, self.own.rank, rank, buffer, blocks),
+            } => {
+                let peer = op.peers[rank as usize];
+                let address = match buffer {
+                    Buffer::In => peer.input,
+                    _ => peer.output,
+                };
+                Resolved::buffer(&op.planned, address, rank, buffer, blocks)
+            }
         }
     }
 }

@@ -1,8 +1,10 @@
 //! A plan becomes batches of commands on a stream and on links.
 //!
 //! [`Lane`] is the queue of one communicator: it *lowers* the oldest call's program into commands,
-//! *submits* them in batches, *polls* its stream and links, and *retires* what is complete.
+//! *submits* them in batches, *polls* its stream and links, and *retires* what is complete. Short
+//! calls between CPUs it runs [directly](direct).
 
+mod direct;
 mod group;
 mod lane;
 mod lower;
@@ -15,6 +17,7 @@ mod track;
 
 use unisono_hal::Batch;
 
+pub(crate) use direct::Direct;
 pub(crate) use lane::{Lane, OnFailure};
 pub(crate) use mark::{Flag, Gate, Mark};
 pub(crate) use op::{Op, PeerBuffers, Planned};

@@ -9,6 +9,7 @@ use unisono_plan::{Algorithm, Geometry, Op as PlanOp, Program, Shape};
 
 use super::mark::Mark;
 
+use super::direct::Direct;
 use crate::error::{Error, Result};
 use crate::reduction::{How, Reduction};
 use crate::signature::Call;
@@ -32,6 +33,8 @@ pub(crate) struct Planned {
     pub windowed: bool,
     /// A hash of all that ranks must agree on about how it runs.
     pub hash: u32,
+    /// How the calling thread may run it by itself.
+    pub direct: Option<Direct>,
 }
 
 impl Planned {
@@ -133,6 +136,7 @@ impl Planned {
             scaled: false,
             windowed: false,
             hash: 0,
+            direct: None,
         });
         Ok(NOTHING.get_or_init(|| made).clone())
     }

@@ -8,7 +8,7 @@ use unisono_hal::{Batch, Link, Put};
 use unisono_plan::Blocks;
 
 use super::place::Run;
-use crate::arena::{Arena, Counter};
+use crate::arena::{Arena, Counter, INLINE, INLINE_OFFSET};
 
 /// The window numbers of posted links.
 pub(crate) const SIGNAL_WINDOW: u32 = 0;
@@ -19,7 +19,13 @@ pub(crate) enum Way {
     /// This rank itself: no channel.
     Own,
     /// The peer's arena is imported.
-    Mapped { signal: u64, slots: u64, bell: u64 },
+    Mapped {
+        signal: u64,
+        slots: u64,
+        bell: u64,
+        /// Whether small puts lie in the lines of their flags: both devices are the CPU's.
+        inline: bool,
+    },
     /// A link writes it.
     Posted(Box<Posted>),
 }
@@ -56,11 +62,16 @@ pub(crate) struct Peer {
     /// Puts sent and received so far.
     pub sent: u64,
     pub received: u64,
+    /// Credits that were waited for so far.
+    credits: u64,
+    /// Puts given back so far.
+    released: u64,
     /// The op (by number) whose signature was last sent and last compared.
     pub signed: u64,
     pub compared: u64,
-    /// The blocks that the slot holds that was waited for last.
+    /// The blocks of the put that was waited for last, and whether it lies in its flag's line.
     pub current_blocks: Blocks,
+    current_inline: bool,
     /// Messages of send/recv so far, each way.
     pub messages_sent: u32,
     pub messages_received: u32,
@@ -85,6 +96,10 @@ impl Own {
     fn slot_of(&self, number: u64) -> u32 {
         (number % u64::from(self.arena.depth)) as u32
     }
+
+    fn flag_of(&self, number: u64) -> u32 {
+        (number % u64::from(self.arena.data_flags())) as u32
+    }
 }
 
 impl Peer {
@@ -94,53 +109,103 @@ impl Peer {
             way,
             sent: 0,
             received: 0,
+            credits: 0,
+            released: 0,
             signed: 0,
             compared: 0,
             current_blocks: Blocks::NONE,
+            current_inline: false,
             messages_sent: 0,
             messages_received: 0,
         }
     }
 
-    /// The slot that the next put fills, in the peer's arena or (posted) in this rank's own.
-    pub(super) fn next_slot(&self, own: &Own) -> u64 {
+    /// Whether a put of so many bytes, either way, lies in its flag's line.
+    pub(super) fn is_inline(&self, bytes: u64) -> bool {
+        bytes <= INLINE && matches!(self.way, Way::Mapped { inline: true, .. })
+    }
+
+    /// What the next put fills, in the peer's arena or (posted) in this rank's own.
+    pub(super) fn next_slot(&self, own: &Own, inline: bool) -> u64 {
         let slot = own.slot_of(self.sent);
         match &self.way {
+            Way::Mapped { signal, .. } if inline => {
+                let flag = own.flag_of(self.sent);
+                signal + own.arena.data_flag(own.rank, flag) + INLINE_OFFSET
+            }
             Way::Mapped { slots, .. } => slots + own.arena.slot(own.rank, slot),
             Way::Own | Way::Posted(_) => own.slots + own.arena.send_slot(self.rank, slot),
         }
     }
 
-    /// The slot that was waited for last.
+    /// Where the put lies that was waited for last.
     pub(super) fn current_slot(&self, own: &Own) -> u64 {
-        let slot = own.slot_of(self.received.wrapping_sub(1));
-        own.slots + own.arena.slot(self.rank, slot)
+        let last = self.received.wrapping_sub(1);
+        if self.current_inline {
+            let flag = own.flag_of(last);
+            return own.signal + own.arena.data_flag(self.rank, flag) + INLINE_OFFSET;
+        }
+        own.slots + own.arena.slot(self.rank, own.slot_of(last))
     }
 
-    /// Before a put: wait until the peer has given its slot back. `beside` the main track the
-    /// stream waits, so that the link holds up nobody else.
-    pub(super) fn await_credit(&mut self, own: &Own, stream: &mut Batch, beside: bool) {
-        if self.sent < u64::from(own.arena.depth) {
-            return;
-        }
+    /// The number of the flag that the next put to the peer raises.
+    pub(super) fn next_flag(&self, own: &Own) -> u32 {
+        own.flag_of(self.sent)
+    }
+
+    /// Credits that this rank has waited for.
+    pub(super) fn credits(&self) -> u64 {
+        self.credits
+    }
+
+    /// So many credits were waited for in all.
+    pub(super) fn have_credits(&mut self, credits: u64) {
+        self.credits = credits;
+    }
+
+    /// The credits that the next put needs, if this rank has not waited for so many yet.
+    pub(super) fn lacks_credits(&self, own: &Own, inline: bool) -> Option<u64> {
+        let room = match inline {
+            true => own.arena.data_flags(),
+            false => own.arena.depth,
+        };
+        // So many puts must be given back, of which one credit gives several: those that it gives
+        // beyond them were put before this one too.
+        let given = (self.sent + 1).saturating_sub(u64::from(room));
+        let credits = given.div_ceil(own.arena.credit());
+        (credits > self.credits).then_some(credits)
+    }
+
+    /// Wait until the peer has given so many credits in all. `beside` the main track
+    /// the stream waits, so that the link holds up nobody else.
+    pub(super) fn await_credits(
+        &mut self,
+        own: &Own,
+        stream: &mut Batch,
+        credits: u64,
+        beside: bool,
+    ) {
         let flag = own.signal + own.arena.credit_flag(self.rank);
         let counter = own.counter(self.rank, Counter::CreditWait);
-        match &mut self.way {
-            Way::Posted(posted) if !beside => posted.batch.wait(flag, counter, None),
-            _ => stream.wait(flag, counter, None),
+        for _ in self.credits..credits {
+            match &mut self.way {
+                Way::Posted(posted) if !beside => posted.batch.wait(flag, counter, None),
+                _ => stream.wait(flag, counter, None),
+            }
         }
+        self.credits = credits;
     }
 
     /// After a put's slot was written (mapped): tell the peer.
     pub(super) fn signal_data(&mut self, own: &Own, stream: &mut Batch, words: Option<[u64; 3]>) {
-        let slot = own.slot_of(self.sent);
+        let flag = own.flag_of(self.sent);
         self.sent += 1;
         let Way::Mapped { signal, bell, .. } = self.way else {
             unreachable!("posted puts are signalled by their link");
         };
         stream.signal(
-            signal + own.arena.data_flag(own.rank, slot),
-            own.counter(self.rank, Counter::DataSignal(slot)),
+            signal + own.arena.data_flag(own.rank, flag),
+            own.counter(self.rank, Counter::DataSignal(flag)),
             bell,
             words,
         );
@@ -169,7 +234,7 @@ impl Peer {
         words: Option<[u64; 3]>,
         mut put: impl FnMut(&mut Posted, Put),
     ) {
-        let slot = own.slot_of(self.sent);
+        let (slot, flag) = (own.slot_of(self.sent), own.flag_of(self.sent));
         self.sent += 1;
         let rank = self.rank;
         let Way::Posted(posted) = &mut self.way else {
@@ -198,7 +263,7 @@ impl Peer {
         }
         let part = Put {
             dst_offset: offset,
-            signal: Some((SIGNAL_WINDOW, own.arena.data_flag(own.rank, slot))),
+            signal: Some((SIGNAL_WINDOW, own.arena.data_flag(own.rank, flag))),
             words,
             done: Some((
                 own.signal + own.arena.done_flag(rank),
@@ -221,25 +286,43 @@ impl Peer {
         done == posted.puts
     }
 
-    /// Wait for the next slot from the peer.
+    /// The number of the flag that the next put from the peer raises.
+    pub(super) fn next_data(&self, own: &Own) -> u32 {
+        own.flag_of(self.received)
+    }
+
+    /// The next put from the peer is the current one. It has these blocks, and `bytes` in all.
+    pub(super) fn take(&mut self, blocks: Blocks, bytes: u64) {
+        self.current_blocks = blocks;
+        self.current_inline = self.is_inline(bytes);
+        self.received += 1;
+    }
+
+    /// Wait for the next put from the peer, which has these blocks, and `bytes` in all.
     pub(super) fn await_data(
         &mut self,
         own: &Own,
         stream: &mut Batch,
         words: Option<[u64; 3]>,
         blocks: Blocks,
+        bytes: u64,
     ) {
-        let slot = own.slot_of(self.received);
-        self.current_blocks = blocks;
-        self.received += 1;
+        let flag = self.next_data(own);
+        self.take(blocks, bytes);
         stream.wait(
-            own.signal + own.arena.data_flag(self.rank, slot),
-            own.counter(self.rank, Counter::DataWait(slot)),
+            own.signal + own.arena.data_flag(self.rank, flag),
+            own.counter(self.rank, Counter::DataWait(flag)),
             words,
         );
     }
 
-    /// Give the current slot back.
+    /// Gives the current put back; true if the peer is to be told, for it and some before it.
+    pub(super) fn give_back(&mut self, own: &Own) -> bool {
+        self.released += 1;
+        self.released.is_multiple_of(own.arena.credit())
+    }
+
+    /// Tells the peer that puts were given back.
     pub(super) fn release(&mut self, own: &Own, stream: &mut Batch) {
         let rank = self.rank;
         let flag = own.arena.credit_flag(own.rank);

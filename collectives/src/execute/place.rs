@@ -2,7 +2,7 @@
 
 use unisono_plan::{Blocks, Buffer};
 
-use super::op::{Op, Planned};
+use super::op::Planned;
 
 /// A contiguous run of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,11 @@ impl Planned {
     pub(super) fn bytes(&self, block: u32, piece: u64) -> u64 {
         let range = self.geometry.piece(block, piece);
         (range.end - range.start) * self.element
+    }
+
+    /// Bytes of piece `piece` of some blocks together.
+    pub(super) fn packed(&self, blocks: Blocks, piece: u64) -> u64 {
+        self.geometry.packed(blocks, piece) * self.element
     }
 }
 
@@ -59,26 +64,32 @@ impl Resolved {
     }
 
     /// Some `blocks` of `within`, which lie one after another from `address`.
-    pub(super) fn part(op: &Op, address: u64, within: Blocks, blocks: Blocks, piece: u64) -> Self {
-        let geometry = &op.planned.geometry;
-        // The verifier has shown that they are neighbours there.
-        let offset = match within.find(blocks, geometry.section()) {
-            None | Some(0) => 0,
-            Some(start) => geometry.packed_offset(within, start, piece),
-        };
-        Self::packed(address + offset * op.planned.element, blocks)
-    }
-
-    /// Some `blocks` of the instance of scratch at `address`, which holds `within`.
-    pub(super) fn scratch(
-        op: &Op,
+    pub(super) fn part(
+        planned: &Planned,
         address: u64,
         within: Blocks,
         blocks: Blocks,
         piece: u64,
     ) -> Self {
-        if blocks.is_plain(op.planned.geometry.section()) {
-            return Self::part(op, address, within, blocks, piece);
+        let geometry = &planned.geometry;
+        // The verifier has shown that they are neighbours there.
+        let offset = match within.find(blocks, geometry.section()) {
+            None | Some(0) => 0,
+            Some(start) => geometry.packed_offset(within, start, piece),
+        };
+        Self::packed(address + offset * planned.element, blocks)
+    }
+
+    /// Some `blocks` of the instance of scratch at `address`, which holds `within`.
+    pub(super) fn scratch(
+        planned: &Planned,
+        address: u64,
+        within: Blocks,
+        blocks: Blocks,
+        piece: u64,
+    ) -> Self {
+        if blocks.is_plain(planned.geometry.section()) {
+            return Self::part(planned, address, within, blocks, piece);
         }
         Self {
             base: address,
@@ -96,16 +107,14 @@ impl Resolved {
         }
     }
 
-    /// Blocks of a buffer of `owner`, each at its place in the message.
-    pub(super) fn buffer(op: &Op, rank: u32, owner: u32, buffer: Buffer, blocks: Blocks) -> Self {
-        let planned = &op.planned;
-        let (input, output) = if owner == rank {
-            (op.input, op.output)
-        } else {
-            let peer = op.peers[owner as usize];
-            (peer.input, peer.output)
-        };
-        let address = if buffer == Buffer::In { input } else { output };
+    /// Blocks of a buffer of `owner` that begins at `address`, each at its place in the message.
+    pub(super) fn buffer(
+        planned: &Planned,
+        address: u64,
+        owner: u32,
+        buffer: Buffer,
+        blocks: Blocks,
+    ) -> Self {
         let start = planned.geometry.start_of(&planned.program, buffer, owner);
         Self {
             base: address.wrapping_sub(start * planned.element),
@@ -145,5 +154,34 @@ impl Resolved {
 
     fn block(&self, planned: &Planned, index: u32) -> u32 {
         self.blocks.at(index, planned.geometry.section())
+    }
+}
+
+/// Calls `emit` with the addresses and bytes of each run; neighbouring blocks that touch in all
+/// places are one run.
+pub(super) fn merged<const N: usize>(
+    planned: &Planned,
+    places: [&Resolved; N],
+    piece: u64,
+    mut emit: impl FnMut([u64; N], u64),
+) {
+    let mut before = 0;
+    let mut run: Option<([u64; N], u64)> = None;
+    for index in 0..places[0].blocks.count {
+        let bytes = places[0].bytes(planned, index, piece);
+        let at = places.map(|place| place.address(planned, index, piece, before));
+        before += bytes;
+        match &mut run {
+            _ if bytes == 0 => {}
+            Some((start, len)) if start.map(|s| s.wrapping_add(*len)) == at => *len += bytes,
+            _ => {
+                if let Some((start, len)) = run.replace((at, bytes)) {
+                    emit(start, len);
+                }
+            }
+        }
+    }
+    if let Some((start, len)) = run {
+        emit(start, len);
     }
 }

@@ -125,6 +125,12 @@ impl State {
         number
     }
 
+    /// Before a thread sleeps until a queue can go on: a run that no queue knows of is given to one.
+    /// False if it could not be.
+    pub(crate) fn hand_over(&mut self) -> bool {
+        self.main.hand_over(&mut self.common).is_ok()
+    }
+
     /// Nothing queued, nothing in flight, links quiet: nobody need drive it.
     pub(crate) fn is_idle(&self) -> bool {
         self.main.is_idle()
@@ -179,15 +185,11 @@ impl State {
             let mut waiting = track.waiting.iter();
             waiting.find(|w| w.command >= track.finished)
         });
-        let rank = self.common.own.rank;
         RankStatus {
-            rank,
+            rank: self.common.own.rank,
             call,
             finished,
-            waits_for: match self.is_held() {
-                true => Some((rank, 0)),
-                false => call.and(waits).map(|w| (w.peer, w.step)),
-            },
+            waits_for: call.and(waits).map(|w| (w.peer, w.step)),
         }
     }
 
@@ -347,9 +349,12 @@ impl State {
 /// Feeds a track's stream and makes it go on.
 #[inline]
 fn advance(track: &mut Track, common: &mut Common) -> Result<bool> {
-    let fed = match common.posted {
-        true => track.feed(common, submit_links)?,
-        false => track.feed(common, |_| Ok(false))?,
+    let direct = track.run_directly(common)?;
+    let fed = match direct {
+        Some(Fed::All(moved)) => return Ok(moved),
+        Some(failed) => failed,
+        None if common.posted => track.feed(common, submit_links)?,
+        None => track.feed(common, |_| Ok(false))?,
     };
     let polled = match fed {
         Fed::All(moved) => track.poll().map(|more| moved | more),

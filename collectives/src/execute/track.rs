@@ -5,8 +5,9 @@
 
 use std::collections::VecDeque;
 
-use unisono_hal::{Batch, Device, Memory, MemoryKind, MemoryRequest, Put, Queue, Stream};
+use unisono_hal::{Batch, Cpu, Device, Memory, MemoryKind, MemoryRequest, Put, Queue, Stream};
 
+use super::direct::{Around, Handed, Pending, Ran, Running};
 use super::lower::{Cursor, Lowering, Waiting};
 use super::op::Op;
 use super::peer::{Own, Peer, Way};
@@ -24,6 +25,10 @@ pub(super) struct Common {
     pub device: Device,
     /// Whether any peer is reached by a posted link.
     pub posted: bool,
+    /// Where every rank's memory is this CPU's: what it may do by itself.
+    cpu: Option<Cpu>,
+    /// For the direct runs of the lane.
+    bells: Vec<u64>,
     /// Ops begun so far.
     pub number: u64,
     scratch: Option<Memory>,
@@ -54,11 +59,15 @@ pub(super) struct Track {
     pub flight: VecDeque<(u64, Op)>,
     /// Commands given to the stream's batches so far.
     emitted: u64,
-    /// The number of the op that is being lowered.
+    /// The number of the op that is being lowered, or runs directly.
     number: u64,
     /// The stream's command counts up to which it may wait for streams of the user's, not yet
     /// passed.
     held: VecDeque<u64>,
+    /// The first of the queue runs directly.
+    direct: Option<Running>,
+    /// A wait of that run is the stream's.
+    handed: bool,
     /// Of a track beside the main one: what its stream has not come to yet. The main track's links
     /// wait for the stream by themselves, in its order; these must not hold up each other.
     deferred: Option<VecDeque<Deferred>>,
@@ -67,9 +76,16 @@ pub(super) struct Track {
 impl Common {
     pub(super) fn new(own: Own, peers: Vec<Peer>, device: Device) -> Self {
         let posted = peers.iter().any(|p| matches!(p.way, Way::Posted(_)));
+        let plain = peers.iter().all(|peer| match peer.way {
+            Way::Own => true,
+            Way::Mapped { inline, .. } => inline,
+            Way::Posted(_) => false,
+        });
         Self {
             own,
             peers,
+            cpu: Cpu::of(&device).filter(|_| plain),
+            bells: Vec::new(),
             device,
             posted,
             number: 0,
@@ -110,6 +126,8 @@ impl Track {
             emitted: 0,
             number: 0,
             held: VecDeque::new(),
+            direct: None,
+            handed: false,
             deferred: None,
         }
     }
@@ -174,6 +192,132 @@ impl Track {
                 }
             }
         }
+    }
+
+    /// Runs what can run directly. `None` if the stream is to be fed instead.
+    pub(super) fn run_directly(&mut self, common: &mut Common) -> Result<Option<Fed>> {
+        if self.direct.is_none() {
+            let Some(op) = self.queue.front().filter(|_| self.can_run_directly(common)) else {
+                return Ok(None);
+            };
+            common.number += 1;
+            self.number = common.number;
+            common.prepare(op)?;
+            self.direct = Some(Running::default());
+        }
+        let was_handed = self.handed;
+        if was_handed {
+            match self.ends_handed() {
+                Ok(true) => {}
+                Ok(false) => return Ok(Some(Fed::All(false))),
+                Err(error) => return Ok(Some(Fed::Failed(error))),
+            }
+        }
+        Ok(Some(match self.go_on_directly(common) {
+            Ran::Done => {
+                self.direct = None;
+                if let Some(op) = self.queue.pop_front() {
+                    self.flight.push_back((self.emitted, op));
+                }
+                Fed::All(true)
+            }
+            Ran::Waits(moved) => Fed::All(was_handed | moved),
+            Ran::Failed(error) => Fed::Failed(error),
+        }))
+    }
+
+    fn can_run_directly(&self, common: &Common) -> bool {
+        common.cpu.is_some()
+            && self.flight.is_empty()
+            && self.deferred.is_none()
+            && self.cursor.is_start()
+            && !self.lowered
+            && self.batch.is_empty()
+            && self.queue.front().is_some_and(|op| {
+                // Marks are for streams.
+                op.planned.direct.is_some() && op.before.is_empty() && op.after.is_empty()
+            })
+    }
+
+    fn go_on_directly(&mut self, common: &mut Common) -> Ran {
+        let scratch = common.scratch.as_ref().map_or(0, Memory::base);
+        let (Some(op), Some(running), Some(cpu)) =
+            (self.queue.front(), &mut self.direct, &common.cpu)
+        else {
+            return Ran::Waits(false);
+        };
+        let Some(direct) = &op.planned.direct else {
+            return Ran::Waits(false);
+        };
+        let around = Around {
+            own: common.own,
+            peers: &mut common.peers,
+            cpu,
+            number: self.number,
+            scratch,
+            bells: &mut common.bells,
+        };
+        running.run(op, direct, around)
+    }
+
+    /// Before a thread sleeps: the stream waits in place of a direct run. It can be slept on, and
+    /// says of a wait that ends badly why.
+    pub(super) fn hand_over(&mut self, common: &mut Common) -> unisono_hal::Result<()> {
+        let (Some(op), Some(running)) = (self.queue.front(), &mut self.direct) else {
+            return Ok(());
+        };
+        let Some(direct) = op.planned.direct.as_ref().filter(|_| !self.handed) else {
+            return Ok(());
+        };
+        self.batch.clear();
+        let (own, batch, number) = (&common.own, &mut self.batch, self.number);
+        let mut waits_for = None;
+        running.hand_over(direct, |pending| match pending {
+            Pending::Credits { to, bytes } => {
+                waits_for = Some(to);
+                let peer = &mut common.peers[to as usize];
+                if let Some(credits) = peer.lacks_credits(own, peer.is_inline(bytes)) {
+                    peer.await_credits(own, batch, credits, false);
+                }
+                Handed::Again
+            }
+            Pending::Data {
+                from,
+                blocks,
+                bytes,
+            } => {
+                waits_for = Some(from);
+                let peer = &mut common.peers[from as usize];
+                let words = (peer.compared != number).then(|| op.words_from(from));
+                peer.compared = number;
+                peer.await_data(own, batch, words, blocks, bytes);
+                Handed::Done
+            }
+        });
+        if let Some(peer) = waits_for {
+            self.waiting.push_back(Waiting {
+                command: self.emitted,
+                peer,
+                step: 0,
+            });
+            self.emitted += self.batch.len() as u64;
+            self.handed = true;
+            self.stream.submit(&mut self.batch)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the stream has waited.
+    fn ends_handed(&mut self) -> unisono_hal::Result<bool> {
+        if !self.batch.is_empty() {
+            self.stream.submit(&mut self.batch)?;
+        }
+        self.poll()?;
+        if self.finished < self.emitted {
+            return Ok(false);
+        }
+        self.handed = false;
+        Ok(true)
     }
 
     /// Writes the next batch; false if there is nothing to lower.
@@ -289,7 +433,7 @@ impl Track {
     pub(super) fn abort(&mut self) {
         self.stream.aborter().abort();
         // An op that has begun keeps its buffers until the stream is drained.
-        if (self.lowered || !self.cursor.is_start())
+        if (self.lowered || !self.cursor.is_start() || self.direct.take().is_some())
             && let Some(op) = self.queue.pop_front()
         {
             self.flight.push_back((u64::MAX, op));

@@ -45,6 +45,7 @@ impl Armed {
                 armed.contended = true;
                 continue;
             };
+            armed.ready |= !state.hand_over();
             for queue in state.queues() {
                 match queue.arm(ways, &waker) {
                     Ok(Sleep::Ready) | Err(_) => armed.ready = true,

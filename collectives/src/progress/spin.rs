@@ -24,6 +24,8 @@ pub(crate) struct Policy {
     pub before_sleep: Duration,
     /// After a failure: how long to wait until nothing touches the caller's buffers any more.
     pub drain: Duration,
+    /// Whether short calls may run on the calling thread itself.
+    pub direct: bool,
 }
 
 impl Policy {
@@ -38,6 +40,7 @@ impl Policy {
             yields: 64,
             before_sleep: options.before_sleep,
             drain: options.timeouts.abort_drain,
+            direct: options.direct,
         }
     }
 }
@@ -129,6 +132,7 @@ mod tests {
             yields: 2,
             before_sleep: Duration::ZERO,
             drain: Duration::ZERO,
+            direct: true,
         }
     }
 

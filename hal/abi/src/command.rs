@@ -68,7 +68,7 @@ abi_struct! {
         pub counter: u64,
         /// See `unisono_plugin.h`.
         pub words: [u64; 3],
-        /// Zero.
+        /// The host's own
         pub reserved: [u64; 4],
     }
 }

@@ -147,6 +147,7 @@ all!(
     LinkRequest,
     LinkStatistics,
     LinkTable,
+    CpuTable,
     LayoutEntry,
     Plugin,
 );

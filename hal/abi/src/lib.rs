@@ -6,6 +6,7 @@
 #![no_std]
 
 mod command;
+mod cpu;
 mod device;
 mod error;
 mod event;
@@ -21,6 +22,7 @@ mod queue;
 mod stream;
 
 pub use command::*;
+pub use cpu::*;
 pub use device::*;
 pub use error::*;
 pub use event::*;

@@ -38,6 +38,7 @@
 
 mod batch;
 mod channel;
+mod cpu;
 mod device;
 mod error;
 mod event;
@@ -56,6 +57,7 @@ mod waker;
 
 pub use batch::{Batch, Command, Commands, Kinds};
 pub use channel::{Channel, SIGNATURE};
+pub use cpu::{CpuInstance, cpu_interface};
 pub use device::{
     Device, DeviceId, DeviceInfo, DeviceKind, EventSides, NoDevice, Place, Side, SupportQuery,
 };

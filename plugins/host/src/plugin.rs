@@ -1,15 +1,19 @@
 //! The plugin's facts and its instances.
 
+use std::ffi::c_void;
 use std::sync::Arc;
 
+use unisono_plugin::abi::CommandReduce;
 use unisono_plugin::{
-    Context, DeviceId, DeviceInfo, Error, Instance, LinkInfo, LinkType, NoLink, Param, Plugin,
-    Result, Scope,
+    Context, CpuInstance, DeviceId, DeviceInfo, Error, Instance, LinkInfo, LinkType, NoLink, Param,
+    Plugin, Result, Scope, cpu_interface,
 };
 
+use crate::bell;
 use crate::config::{Config, PARAMS};
 use crate::device::{self, HostDevice};
 use crate::fork;
+use crate::stream;
 
 /// The host plugin.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +49,10 @@ impl Instance for HostInstance {
         Ok(vec![device::info(&self.config)])
     }
 
+    fn interface(&self, id: &str) -> *const c_void {
+        cpu_interface::<Self>(id)
+    }
+
     fn open(&self, index: u32) -> Result<HostDevice> {
         if index != 0 {
             return Err(Error::invalid(format!(
@@ -69,6 +77,21 @@ impl Instance for HostInstance {
             latency_ns: u64::try_from(self.config.shm_latency.as_nanos()).unwrap_or(u64::MAX),
             rail: 0,
         }])
+    }
+}
+
+#[allow(unsafe_code, reason = "takes addresses")]
+impl CpuInstance for HostInstance {
+    #[inline]
+    unsafe fn ring(&self, bells: &[u64]) {
+        // SAFETY: the caller's promise.
+        unsafe { bell::ring_all(bells) };
+    }
+
+    #[inline]
+    unsafe fn reduce(&self, command: &CommandReduce) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { stream::reduce_at_once(command, &self.config) }
     }
 }
 

@@ -162,7 +162,14 @@ fn every_constant_agrees() {
             "  printf(\"{name} %lld\\n\", (long long)UNISONO_{name});"
         );
     }
-    source.push_str("  printf(\"%s\\n\", UNISONO_PLUGIN_QUERY_SYMBOL);\n  return 0;\n}\n");
+    let texts = [
+        ("PLUGIN_QUERY_SYMBOL", unisono_abi::QUERY_SYMBOL),
+        ("CPU_INTERFACE", unisono_abi::CPU_INTERFACE),
+    ];
+    for (name, _) in texts {
+        let _ = writeln!(source, "  printf(\"%s\\n\", UNISONO_{name});");
+    }
+    source.push_str("  return 0;\n}\n");
     for (program, flags, extension) in compilers() {
         let found = output(&source, program, flags, extension);
         let mut lines = found.lines();
@@ -173,7 +180,9 @@ fn every_constant_agrees() {
                 "{program}"
             );
         }
-        assert_eq!(lines.next(), Some(unisono_abi::QUERY_SYMBOL), "{program}");
+        for (name, text) in texts {
+            assert_eq!(lines.next(), Some(text), "{program}: {name}");
+        }
     }
 }
 
@@ -187,6 +196,7 @@ fn no_constant_is_left_out() {
         "PLUGIN_H",
         "PLUGIN_EXPORT",
         "PLUGIN_QUERY_SYMBOL",
+        "CPU_INTERFACE",
         "DEVICE",
         "EXPORT",
         "PLACE",

@@ -89,6 +89,8 @@ fn adjust(options: &mut InitOptions, transport: Transport) {
         Transport::Tcp => options.without_links = vec!["shm".to_owned()],
         Transport::Nodes => options.node_id = Some(NodeId([1 + options.rank as u8 % 2; 16])),
     }
+    // What is recorded are the commands of streams.
+    options.direct = false;
     options.timeouts.op = Duration::from_secs(20);
     options.memory = MemoryOptions {
         slot: SLOT_BYTES,

@@ -67,10 +67,7 @@ fn sleeps_of_a_wait(spin: Duration, before_sleep: Duration) -> u64 {
 fn a_wait_spins_and_yields_as_long_as_it_is_told() {
     let long = 10_000 * MS;
     let sleeping = sleeps_of_a_wait(Duration::ZERO, Duration::ZERO);
-    assert!(
-        sleeping >= 10,
-        "asleep {sleeping} times, 20 ms at most each"
-    );
+    assert!(sleeping >= 6, "asleep {sleeping} times, 50 ms at most each");
     let yielding = sleeps_of_a_wait(Duration::ZERO, long);
     assert!(yielding < 5, "asleep {yielding} times");
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {

@@ -20,6 +20,12 @@ fn eight_ranks_as_threads() {
 }
 
 #[test]
+fn six_ranks_as_threads_by_their_streams_alone() {
+    // Small calls too, which the calling thread would run by itself.
+    as_threads("streams alone", 6, |options| options.direct = false);
+}
+
+#[test]
 fn four_ranks_as_threads_over_tcp() {
     as_threads("tcp", 4, |options| {
         options.without_links = vec!["shm".to_owned()]

@@ -61,6 +61,7 @@ pub(super) fn options(init: &Init, effective: &Effective) -> Result<InitOptions,
     options.deterministic = init.deterministic;
     options.spin = cluster.progress.spin.as_duration();
     options.before_sleep = cluster.progress.yield_for.as_duration();
+    options.direct = cluster.progress.direct;
     Ok(options)
 }
 

@@ -5,6 +5,7 @@
     reason = "the boundary: raw handles and the host's pointers"
 )]
 
+pub mod cpu;
 mod device;
 mod event;
 mod guard;

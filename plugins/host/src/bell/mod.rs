@@ -81,6 +81,24 @@ pub(crate) unsafe fn ring(address: u64) {
     wake(unsafe { line_at(address) }, address);
 }
 
+/// After flags were raised: wakes the processes whose bells lie at these addresses, if they sleep.
+/// One fence for all.
+///
+/// # Safety
+/// The addresses are those of bells which this process owns or imported and has not freed.
+#[inline]
+pub(crate) unsafe fn ring_all(addresses: &[u64]) {
+    <AtomicU32 as protocol::Word>::fence();
+    for &address in addresses {
+        // SAFETY: the caller's promise; all of the line is atomic or never written.
+        let line = unsafe { line_at(address) };
+        let modes = protocol::look(&line.word);
+        if modes != 0 {
+            wake_up(line, address, modes);
+        }
+    }
+}
+
 /// # Safety
 /// As for `ring`, for as long as the line is used.
 unsafe fn line_at<'a>(address: u64) -> &'a Line {

@@ -119,6 +119,12 @@ impl Sleepers {
 #[inline]
 pub(crate) fn ring<W: Word>(word: &W) -> u32 {
     W::fence();
+    look(word)
+}
+
+/// The second half of [`ring`], for several bells after one fence.
+#[inline]
+pub(crate) fn look<W: Word>(word: &W) -> u32 {
     let value = word.load();
     if value & MODES == 0 {
         0

@@ -56,6 +56,20 @@ fn element_bytes(dtype: u16) -> u64 {
     Dtype::from_code(dtype).map_or(1, Dtype::bytes) as u64
 }
 
+/// Does a whole REDUCE; `false` if no kernel can.
+///
+/// # Safety
+/// As for [`reduce`]; the three are equal or apart.
+#[inline]
+pub(crate) unsafe fn reduce_at_once(command: &CommandReduce, config: &Config) -> bool {
+    let Some(kernel) = config.kernel(command.dtype, command.reduction) else {
+        return false;
+    };
+    let (mut progress, mut budget) = (Progress::default(), u64::MAX);
+    // SAFETY: the caller's promise.
+    unsafe { reduce(command, kernel, &mut progress, &mut budget, config) }
+}
+
 /// Goes on with a REDUCE; `true` when it is complete.
 ///
 /// # Safety

@@ -18,6 +18,7 @@ use crate::bell;
 use crate::config::Config;
 use crate::event::HostEvent;
 use crate::fork;
+pub(crate) use combine::reduce_at_once;
 pub use control::HostStreamControl;
 use ring::Ring;
 use transfer::Progress;

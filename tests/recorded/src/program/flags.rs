@@ -39,6 +39,8 @@ pub(crate) struct Flags {
 }
 
 const LINE: u64 = 64;
+/// Data flags of a pair, at least. As many as slots fit in a whole number of times.
+const FLAGS: u64 = 16;
 
 impl Flags {
     pub(crate) fn new(log: &Log, ranks: u32) -> Result<Self, String> {
@@ -70,18 +72,19 @@ impl Flags {
     }
 
     fn find(&self, address: u64) -> Option<Flag> {
-        let depth = u64::from(SLOTS);
-        let counters = ((2 * depth + 6) * 16).next_multiple_of(LINE);
-        let block = (depth + 3) * LINE + counters;
+        let flags = u64::from(SLOTS).max(FLAGS);
+        let counters = ((2 * flags + 6) * 16).next_multiple_of(LINE);
+        let block = (flags + 3) * LINE + counters;
         let whole = block * self.bases.len() as u64;
         (0..).zip(&self.bases).find_map(|(owner, base)| {
             let offset = address.checked_sub(*base).filter(|o| *o < whole)?;
             let (peer, within) = ((offset / block) as u32, offset % block);
             let line = match within / LINE {
-                line if line < depth => Line::Data(line as u32),
-                line if line == depth => Line::Credit,
-                line if line == depth + 1 => Line::Doorbell,
-                line if line == depth + 2 => Line::Done,
+                // Flags and slots are taken in turn, each round its own.
+                line if line < flags => Line::Data((line % u64::from(SLOTS)) as u32),
+                line if line == flags => Line::Credit,
+                line if line == flags + 1 => Line::Doorbell,
+                line if line == flags + 2 => Line::Done,
                 _ => return None,
             };
             (within % LINE == 0).then_some(Flag { owner, peer, line })

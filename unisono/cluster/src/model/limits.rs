@@ -64,7 +64,8 @@ impl Default for Memory {
     }
 }
 
-/// How a wait is waited: it spins, then yields the processor, then sleeps.
+/// Who moves small messages, and how a wait is waited: it spins, then yields the processor, then
+/// sleeps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
@@ -74,6 +75,9 @@ pub struct Progress {
     /// How long it yields after that, before it sleeps (default: 200 us).
     #[serde(rename = "yield")]
     pub yield_for: TimeSpan,
+    /// Whether the calling thread moves a small message between CPUs by itself, in place of the
+    /// device's stream (default: true). The same bits either way.
+    pub direct: bool,
 }
 
 impl Default for Progress {
@@ -81,6 +85,7 @@ impl Default for Progress {
         Progress {
             spin: TimeSpan::micros(100),
             yield_for: TimeSpan::micros(200),
+            direct: true,
         }
     }
 }

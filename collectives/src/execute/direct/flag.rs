@@ -1,0 +1,129 @@
+//! Flags and counters as the contract says that SIGNAL and WAIT use them, for the CPU.
+#![allow(
+    unsafe_code,
+    reason = "flags and counters are words at addresses of arenas"
+)]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use unisono_abi::ABORT_AHEAD;
+
+/// `unisono_flag_line`, less what is the host's own.
+#[repr(C)]
+struct Line {
+    counter: AtomicU64,
+    words: [AtomicU64; 3],
+}
+
+/// `unisono_counter`. Atomic as the stream may look at it on another thread; whoever holds the
+/// lane's lock writes.
+#[repr(C)]
+struct Counter {
+    value: AtomicU64,
+    seen: AtomicU64,
+}
+
+/// # Safety
+/// The address of a `T` in an arena that stays mapped while the result is used.
+#[inline]
+unsafe fn at<'a, T>(address: u64) -> &'a T {
+    // SAFETY: the caller's promise.
+    unsafe { &*(address as usize as *const T) }
+}
+
+/// Raises a flag, as SIGNAL does. Who waits for it is still to be rung.
+///
+/// # Safety
+/// A flag and a counter of mapped arenas; the counter is this rank's own, and no stream runs.
+#[inline]
+pub(super) unsafe fn raise(flag: u64, counter: u64, words: Option<[u64; 3]>) {
+    // SAFETY: the caller's promise.
+    let (flag, counter): (&Line, &Counter) = unsafe { (at(flag), at(counter)) };
+    let value = counter.value.load(Ordering::Relaxed).wrapping_add(1);
+    counter.value.store(value, Ordering::Relaxed);
+    for (place, word) in flag.words.iter().zip(words.iter().flatten()) {
+        place.store(*word, Ordering::Relaxed);
+    }
+    flag.counter.store(value, Ordering::Release);
+}
+
+/// Does what `times` WAITs do, if all of them would be satisfied at once and find these words.
+/// Else false, and nothing was done: an abort and words that differ are the stream's to report.
+///
+/// # Safety
+/// As for [`raise`].
+#[inline]
+pub(super) unsafe fn pass(flag: u64, counter: u64, times: u64, words: Option<[u64; 3]>) -> bool {
+    // SAFETY: the caller's promise.
+    let (flag, counter): (&Line, &Counter) = unsafe { (at(flag), at(counter)) };
+    let value = counter.value.load(Ordering::Relaxed).wrapping_add(times);
+    let ahead = |seen: u64| seen.wrapping_sub(value);
+    let mut seen = counter.seen.load(Ordering::Relaxed);
+    if ahead(seen) >= ABORT_AHEAD {
+        seen = flag.counter.load(Ordering::Acquire);
+        // Behind is far ahead too, in unsigned numbers.
+        if ahead(seen) >= ABORT_AHEAD {
+            return false;
+        }
+    }
+    if let Some(words) = words
+        && words != [0, 1, 2].map(|i| flag.words[i].load(Ordering::Relaxed))
+    {
+        return false;
+    }
+    counter.value.store(value, Ordering::Relaxed);
+    counter.seen.store(seen, Ordering::Relaxed);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A flag line and two counters, apart.
+    #[derive(Default)]
+    struct Memory {
+        line: [AtomicU64; 8],
+        mine: [AtomicU64; 2],
+        theirs: [AtomicU64; 2],
+    }
+
+    impl Memory {
+        fn pass(&self, times: u64, words: Option<[u64; 3]>) -> bool {
+            // SAFETY: both are as large as what they stand for, and alive.
+            unsafe { pass(address(&self.line), address(&self.mine), times, words) }
+        }
+
+        fn raise(&self, words: Option<[u64; 3]>) {
+            // SAFETY: as above.
+            unsafe { raise(address(&self.line), address(&self.theirs), words) }
+        }
+    }
+
+    fn address(words: &[AtomicU64]) -> u64 {
+        words.as_ptr() as u64
+    }
+
+    #[test]
+    fn what_is_raised_passes_once_and_with_its_words() {
+        let memory = Memory::default();
+        assert!(!memory.pass(1, None), "not yet");
+        memory.raise(Some([7, 8, 9]));
+        assert!(!memory.pass(2, None), "once is not twice");
+        assert!(!memory.pass(1, Some([7, 8, 8])), "other words");
+        assert!(memory.pass(1, Some([7, 8, 9])));
+        assert!(!memory.pass(1, None));
+        memory.raise(None);
+        memory.raise(None);
+        assert!(memory.pass(2, None));
+        assert_eq!(memory.mine[0].load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    fn an_abort_does_not_pass() {
+        let memory = Memory::default();
+        memory.line[0].fetch_add(unisono_abi::ABORT_STEP, Ordering::SeqCst);
+        assert!(!memory.pass(1, None));
+        assert_eq!(memory.mine[0].load(Ordering::Relaxed), 0);
+    }
+}

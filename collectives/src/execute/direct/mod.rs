@@ -1,0 +1,116 @@
+//! Short programs that the calling thread runs by itself.
+//!
+//! Where all ranks' devices are the CPU, their memory is plain memory, and what a stream would do for
+//! a message of a few bytes is less work than telling it to. A plan for such a message is resolved
+//! once, to [`Move`]s whose places are offsets; running them is a few instructions each.
+//!
+//! Only how a rank executes changes: flags, counters and slots are the stream's, so a rank that runs
+//! directly and one whose stream runs the same call do not know of each other. A wait that lasts, and
+//! one that finds other words than it should, is handed to the stream, which sleeps and reports.
+
+mod flag;
+mod resolve;
+mod run;
+
+pub(super) use run::{Around, Handed, Pending, Ran, Running};
+
+use unisono_plan::Blocks;
+
+/// A program resolved to what the CPU does.
+#[derive(Debug)]
+pub(crate) struct Direct(Box<[Move]>);
+
+/// One thing that the CPU does.
+#[derive(Clone, Copy, Debug)]
+enum Move {
+    /// Begins a put of so many bytes: waits until there is room for it.
+    Begin { to: u32, bytes: u32 },
+    /// Ends it: tells the peer.
+    Raise { to: u32 },
+    /// Waits for a put, which has these blocks.
+    Wait {
+        from: u32,
+        bytes: u32,
+        blocks: Blocks,
+    },
+    /// Gives it back.
+    Release { from: u32 },
+    /// Copies.
+    Copy { dst: Spot, src: Spot, bytes: u32 },
+    /// Combines, and divides if it was the `last` of an average.
+    Reduce {
+        dst: Spot,
+        a: Spot,
+        b: Spot,
+        elements: u32,
+        last: bool,
+    },
+}
+
+/// An offset in one of the memories of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Spot(u64);
+
+/// Which memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Space {
+    In,
+    Out,
+    Scratch,
+    /// The put that is being filled.
+    Fill,
+    /// The current put from a rank.
+    Slot(u32),
+}
+
+/// Where a space is in the number of a spot; below are a rank, for slots, and the offset.
+const SPACE: u32 = 60;
+const RANK: u32 = 32;
+
+impl Space {
+    /// Its first spot, as a number.
+    fn base(self) -> u64 {
+        match self {
+            Self::In => 0,
+            Self::Out => 1 << SPACE,
+            Self::Scratch => 2 << SPACE,
+            Self::Fill => 3 << SPACE,
+            Self::Slot(rank) => 4 << SPACE | u64::from(rank) << RANK,
+        }
+    }
+}
+
+impl Spot {
+    fn space(self) -> Space {
+        match self.0 >> SPACE {
+            0 => Space::In,
+            1 => Space::Out,
+            2 => Space::Scratch,
+            3 => Space::Fill,
+            _ => Space::Slot((self.0 >> RANK) as u32 & ((1 << (SPACE - RANK)) - 1)),
+        }
+    }
+
+    fn offset(self) -> u64 {
+        self.0 & u64::from(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spot_knows_its_space_and_offset() {
+        let slots = [0, 1, 1023, (1 << 28) - 1].map(Space::Slot);
+        for space in [Space::In, Space::Out, Space::Scratch, Space::Fill]
+            .into_iter()
+            .chain(slots)
+        {
+            for offset in [0, 1, u64::from(u32::MAX)] {
+                let spot = Spot(space.base() + offset);
+                assert_eq!((spot.space(), spot.offset()), (space, offset));
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What the host may do by itself on devices that are the CPU: the optional table `unisono.cpu`.
+
+use std::ffi::c_void;
+
+use unisono_abi::CommandReduce;
+
+use crate::{Instance, raw};
+
+/// An instance whose devices are the CPU. Offered from [`Instance::interface`] by
+/// [`cpu_interface`]. Any thread may call, at any time; neither function blocks.
+pub trait CpuInstance: Instance {
+    /// After flags were raised: wakes whom SIGNALs with these bells would wake.
+    ///
+    /// # Safety
+    /// Each is the address of a bell that this process owns or imported and has not freed.
+    #[allow(unsafe_code, reason = "bells are addresses")]
+    unsafe fn ring(&self, bells: &[u64]);
+
+    /// What a REDUCE does, with the same bits. False: it cannot, and nothing was done.
+    ///
+    /// # Safety
+    /// As for a REDUCE in a batch: operands and result are good, and nothing else uses the result
+    /// or writes the operands.
+    #[allow(unsafe_code, reason = "commands carry addresses")]
+    unsafe fn reduce(&self, command: &CommandReduce) -> bool;
+}
+
+/// The table of a CPU's instance, if that is what `id` asks for; else NULL.
+#[must_use]
+pub fn cpu_interface<I: CpuInstance>(id: &str) -> *const c_void {
+    if id == unisono_abi::CPU_INTERFACE {
+        (&raw const *raw::cpu::table::<I>()).cast()
+    } else {
+        std::ptr::null()
+    }
+}
