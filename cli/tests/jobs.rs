@@ -286,6 +286,10 @@ fn a_plan_is_drawn() {
     let done = run(unisono().args(of).args(["--format", "svg", "-o", svg]));
     assert_eq!(done.code, Some(0), "{done:?}");
     let drawn = std::fs::read_to_string(svg).unwrap();
+    let front = run(unisono().args(of).args(["--front", "--json"]));
+    let lines: Vec<&str> = front.out.lines().collect();
+    assert_eq!(lines.len(), 13, "256 B to 1 MiB: {front:?}");
+    assert!(lines.iter().all(|line| line.contains("\"share_of_bound\"")));
     assert!(drawn.starts_with("<svg") && drawn.contains("all_reduce of 1 MiB over 2 ranks"));
 }
 

@@ -12,7 +12,7 @@ use unisono::graph::LinkGraph;
 use unisono::plan::OpKind;
 use unisono_network::Network;
 use unisono_planner::names::Names;
-use unisono_planner::{Plan, Request, plan, steps, svg, table};
+use unisono_planner::{Plan, Planner, Request, front, plan, steps, svg, table};
 
 use crate::{output, units};
 
@@ -40,6 +40,7 @@ With more than 128 ranks candidates are compared by counting their messages and 
 Examples:
   unisono plan --graph box.json --op all_reduce --bytes 64M
   unisono plan --graph box.json --op broadcast --root 2 --bytes 1G --ranks 0-3 --json
+  unisono plan --graph box.json --op all_reduce --bytes 4G --front
   unisono plan --graph box.json --op all_gather --bytes 1M --format svg -o plan.svg")]
 pub struct Args {
     /// The file of the graph.
@@ -61,6 +62,9 @@ pub struct Args {
     /// Only this algorithm.
     #[arg(long, value_name = "NAME")]
     algorithm: Option<String>,
+    /// What is chosen at sizes that double, from 256 B to --bytes; with --json a size a line.
+    #[arg(long, conflicts_with_all = ["steps", "format"])]
+    front: bool,
     /// The figures as one JSON object.
     #[arg(long)]
     json: bool,
@@ -107,6 +111,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         spelled_out: args.steps.is_some(),
         ..Request::new(op(args.op, args.root, last), args.bytes)
     };
+    if args.front {
+        return front(args, &network, &request);
+    }
     let planned = plan(&network, &request)?;
     let names = Names::new(&graph, &network);
     if let Some(path) = &args.steps {
@@ -123,13 +130,38 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Format::Json => figures(args, &planned).to_string() + "\n",
         Format::Svg => svg::svg(&planned, &network, &names),
     };
+    write(args, &text)
+}
+
+fn write(args: &Args, text: &str) -> Result<ExitCode> {
     match &args.output {
         Some(path) => {
             std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
         }
-        None => output::print(&text)?,
+        None => output::print(text)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is chosen at all sizes.
+fn front(args: &Args, network: &Network, request: &Request) -> Result<ExitCode> {
+    let rows = Planner::new(network, request.op)?.front(request)?;
+    if !args.json {
+        return write(args, &front::text(request.op, network.ranks(), &rows));
+    }
+    let line = |row: &front::Row| {
+        let line = json!({
+            "op": args.op.name(),
+            "bytes": row.bytes,
+            "ranks": network.ranks(),
+            "algorithm": row.label,
+            "chunks": row.chunks,
+            "predicted_us": row.predicted_us,
+            "share_of_bound": row.share_of_bound,
+        });
+        line.to_string() + "\n"
+    };
+    write(args, &rows.iter().map(line).collect::<String>())
 }
 
 fn figures(args: &Args, planned: &Plan) -> serde_json::Value {

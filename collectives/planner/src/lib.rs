@@ -3,6 +3,7 @@
 pub mod candidate;
 pub mod counted;
 mod error;
+pub mod front;
 mod many;
 pub mod names;
 pub mod plan;
@@ -16,4 +17,5 @@ pub mod timing;
 pub mod trees;
 
 pub use error::PlanError;
+pub use front::Planner;
 pub use plan::{Plan, Request, plan};

@@ -169,7 +169,23 @@ impl Plan {
 pub fn plan(network: &Network, request: &Request) -> Result<Plan, PlanError> {
     let begin = Instant::now();
     let bound = bound_of(network, request.op)?;
-    let (sources, mut why) = sources(network, request.op, bound.as_ref());
+    let (sources, why) = sources(network, request.op, bound.as_ref());
+    let plan = plan_among(network, request, bound, sources, why)?;
+    Ok(Plan {
+        seconds: begin.elapsed().as_secs_f64(),
+        ..plan
+    })
+}
+
+/// Plans with a bound and candidates that are known already, and why others can't run.
+pub(crate) fn plan_among(
+    network: &Network,
+    request: &Request,
+    bound: Option<Bound>,
+    sources: Vec<Source>,
+    mut why: Vec<String>,
+) -> Result<Plan, PlanError> {
+    let begin = Instant::now();
     let wanted = |source: &Source| match &request.algorithm {
         Some(name) => source.name() == name.replace('-', "_"),
         None => true,
@@ -272,7 +288,11 @@ pub fn bound_of(network: &Network, op: Op) -> Result<Option<Bound>, PlanError> {
 }
 
 /// All that may run the operation, and why others can't.
-fn sources(network: &Network, op: Op, bound: Option<&Bound>) -> (Vec<Source>, Vec<String>) {
+pub(crate) fn sources(
+    network: &Network,
+    op: Op,
+    bound: Option<&Bound>,
+) -> (Vec<Source>, Vec<String>) {
     let mut why = Vec::new();
     let mut sources = Vec::new();
     for template in templates(network, op) {
