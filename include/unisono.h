@@ -86,7 +86,10 @@ unisono_result unisono_get_unique_id(unisono_unique_id *id);
 
 /* Joins the job of this id as rank `rank` of `size`. Everything else (plugins, device, links,
  * timeouts) is as the environment and the cluster file say. Blocks until all ranks have joined, at
- * most for timeouts.init. Ends with unisono_comm_finalize or unisono_comm_destroy. */
+ * most for timeouts.init. Any thread. Ends with unisono_comm_finalize or unisono_comm_destroy.
+ *
+ * UNISONO_BAD_SETTING, UNISONO_NOT_LOADED, UNISONO_NOT_JOINED (the story names who is missing) or
+ * UNISONO_NO_WAY; there is no handle then. So for all that make communicators. */
 unisono_result unisono_comm_init_rank(unisono_comm **comm, uint32_t size,
                                       const unisono_unique_id *id, uint32_t rank);
 
@@ -210,8 +213,9 @@ unisono_result unisono_reduction_create_pre_mul_sum(unisono_reduction *op, const
                                                     unisono_datatype type,
                                                     const unisono_comm *comm);
 
-/* dst[i] = a[i] combined with b[i], for `elements` elements; a has the contributions of lower ranks
- * than b. dst may be a or b; none need be aligned. It must not block and must not call the library. */
+/* dst[i] = a[i] combined with b[i], for `elements` elements; with UNISONO_ORDER_RANKS a is of lower
+ * ranks than b. dst may be a or b; none need be aligned. It is called from any thread, must not block
+ * and must not call the library. */
 typedef void (*unisono_reduce_function)(void *context, void *dst, const void *a, const void *b,
                                         uint64_t elements);
 
@@ -224,16 +228,26 @@ enum {
 /* Makes a reduction of the program's own, for calls on `comm` alone whose elements are of `type` and
  * lie in host memory. The function must be associative, and the same on every rank, each of which
  * makes it. It is called with `context` by whatever thread makes progress, until every call with it is
- * complete. Ends likewise. */
+ * complete: till then both are the library's. Ends likewise. Does not block; any thread. */
 unisono_result unisono_reduction_create_user(unisono_reduction *op,
                                              unisono_reduce_function function, void *context,
                                              unisono_datatype type, int32_t order,
                                              const unisono_comm *comm);
 
-/* Ends a reduction that was made. Calls that were made with it go on. */
+/* Ends a reduction that was made. Calls that were made with it go on. Does not block; any thread;
+ * UNISONO_INVALID_ARGUMENT if it is none of `comm`. */
 unisono_result unisono_reduction_destroy(unisono_reduction op, const unisono_comm *comm);
 
-/* Counts are in elements, of the type that is given. In place: send == recv. */
+/* All collectives, send and recv:
+ *  - Counts are in elements, of the type that is given.
+ *  - Any thread. They block until the call is complete on this rank or has failed; then the buffers
+ *    are the caller's again. In a group they return at once (see there).
+ *  - UNISONO_INVALID_ARGUMENT tells what is wrong with this rank's arguments, UNISONO_UNSUPPORTED what
+ *    devices, links or plans cannot do: nothing was sent, and the ranks may call something else.
+ *  - UNISONO_CALL_MISMATCH, UNISONO_RANK_DIED, UNISONO_TIMED_OUT, UNISONO_WAS_ABORTED and
+ *    UNISONO_PLUGIN_FAILED break the communicator, on every rank. */
+
+/* In place: send == recv. */
 unisono_result unisono_all_reduce(const void *send, void *recv, size_t count,
                                   unisono_datatype type, unisono_reduction op,
                                   const unisono_comm *comm);
