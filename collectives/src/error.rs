@@ -165,7 +165,8 @@ pub struct RankStatus {
     pub call: Option<Call>,
     /// Collectives it has finished.
     pub finished: u64,
-    /// The peer that it waits for and the step of its plan.
+    /// The peer that it waits for and the step of its plan. It waits for itself while the stream of
+    /// the user's that the call is on has not come to it.
     pub waits_for: Option<(u32, u32)>,
 }
 
@@ -179,10 +180,13 @@ impl fmt::Display for RankStatus {
             );
         };
         write!(f, "rank {} is in {call}", self.rank)?;
-        if let Some((peer, step)) = self.waits_for {
-            write!(f, ", waiting for rank {peer} at step {step}")?;
+        match self.waits_for {
+            Some((peer, _)) if peer == self.rank => {
+                f.write_str(", waiting for the stream that it was called on")
+            }
+            Some((peer, step)) => write!(f, ", waiting for rank {peer} at step {step}"),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 

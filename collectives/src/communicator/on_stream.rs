@@ -3,7 +3,9 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use super::asked::Asked;
+use unisono_hal::Memory;
+
+use super::asked::{Asked, Here};
 use super::shared::Shared;
 use super::start::Request;
 use super::{Buffer, Communicator, Pending, RawCall, Work};
@@ -12,6 +14,9 @@ use crate::execute::{Flag, Mark};
 use crate::progress::progress;
 use crate::stream::{Event, Stream};
 use crate::{Element, Reduction};
+
+/// Both buffers of a call.
+type Two<T> = (Buffer<T>, Buffer<T>);
 
 /// A communicator whose calls run on a stream; see [`Communicator::on`].
 #[derive(Clone, Copy, Debug)]
@@ -140,7 +145,89 @@ impl OnStream<'_> {
         op: impl Into<Reduction>,
     ) -> Result<Pending<Buffer<T>>> {
         let asked = Asked::all_reduce(data.span(), data.span())?;
-        self.pending(asked, Some(op.into()), data)
+        self.one(asked, Some(op.into()), data)
+    }
+
+    /// [`Communicator::start_reduce`].
+    ///
+    /// # Errors
+    /// As there, and if the stream is another device's.
+    pub fn reduce<T: Element>(
+        &self,
+        data: Buffer<T>,
+        op: impl Into<Reduction>,
+        root: u32,
+    ) -> Result<Pending<Buffer<T>>> {
+        let asked = Asked::reduce(self.here(), data.span(), data.span(), root)?;
+        self.one(asked, Some(op.into()), data)
+    }
+
+    /// [`Communicator::start_reduce_scatter`].
+    ///
+    /// # Errors
+    /// As there, and if the stream is another device's.
+    pub fn reduce_scatter<T: Element>(
+        &self,
+        send: Buffer<T>,
+        recv: Buffer<T>,
+        op: impl Into<Reduction>,
+    ) -> Result<Pending<Two<T>>> {
+        let asked = Asked::reduce_scatter(self.here(), send.span(), recv.span())?;
+        self.two(asked, Some(op.into()), send, recv)
+    }
+
+    /// [`Communicator::start_all_gather`].
+    ///
+    /// # Errors
+    /// As there, and if the stream is another device's.
+    pub fn all_gather<T: Element>(
+        &self,
+        send: Buffer<T>,
+        recv: Buffer<T>,
+    ) -> Result<Pending<Two<T>>> {
+        let asked = Asked::all_gather(self.here(), send.span(), recv.span())?;
+        self.two(asked, None, send, recv)
+    }
+
+    /// [`Communicator::start_gather`].
+    ///
+    /// # Errors
+    /// As there, and if the stream is another device's.
+    pub fn gather<T: Element>(
+        &self,
+        send: Buffer<T>,
+        recv: Buffer<T>,
+        root: u32,
+    ) -> Result<Pending<Two<T>>> {
+        let asked = Asked::gather(self.here(), send.span(), recv.span(), root)?;
+        self.two(asked, None, send, recv)
+    }
+
+    /// [`Communicator::start_scatter`].
+    ///
+    /// # Errors
+    /// As there, and if the stream is another device's.
+    pub fn scatter<T: Element>(
+        &self,
+        send: Buffer<T>,
+        recv: Buffer<T>,
+        root: u32,
+    ) -> Result<Pending<Two<T>>> {
+        let asked = Asked::scatter(self.here(), send.span(), recv.span(), root)?;
+        self.two(asked, None, send, recv)
+    }
+
+    /// [`Communicator::start_all_to_all`].
+    ///
+    /// # Errors
+    /// As there, and if the stream is another device's.
+    pub fn all_to_all<T: Element>(
+        &self,
+        send: Buffer<T>,
+        recv: Buffer<T>,
+    ) -> Result<Pending<Two<T>>> {
+        let asked = Asked::all_to_all(self.here(), send.span(), recv.span())?;
+        self.two(asked, None, send, recv)
     }
 
     /// [`Communicator::start_broadcast`].
@@ -148,7 +235,7 @@ impl OnStream<'_> {
     /// # Errors
     /// As there, and if the stream is another device's.
     pub fn broadcast<T: Element>(&self, data: Buffer<T>, root: u32) -> Result<Pending<Buffer<T>>> {
-        self.pending(Asked::broadcast(data.span(), root), None, data)
+        self.one(Asked::broadcast(data.span(), root), None, data)
     }
 
     /// [`Communicator::start_send`].
@@ -156,7 +243,7 @@ impl OnStream<'_> {
     /// # Errors
     /// As there, and if the stream is another device's.
     pub fn send<T: Element>(&self, data: Buffer<T>, to: u32) -> Result<Pending<Buffer<T>>> {
-        self.pending(Asked::send(data.span(), to), None, data)
+        self.one(Asked::send(data.span(), to), None, data)
     }
 
     /// [`Communicator::start_recv`].
@@ -164,18 +251,42 @@ impl OnStream<'_> {
     /// # Errors
     /// As there, and if the stream is another device's.
     pub fn recv<T: Element>(&self, data: Buffer<T>, from: u32) -> Result<Pending<Buffer<T>>> {
-        self.pending(Asked::recv(data.span(), from), None, data)
+        self.one(Asked::recv(data.span(), from), None, data)
     }
 
-    fn pending<T: Element>(
+    fn here(&self) -> Here {
+        self.communicator.here()
+    }
+
+    fn one<T: Element>(
         &self,
         asked: Asked<'_>,
         reduction: Option<Reduction>,
         data: Buffer<T>,
     ) -> Result<Pending<Buffer<T>>> {
-        let request = self.communicator.request(asked, T::TYPE, reduction);
-        let work = self.start(request, Some(Box::new(data.memory())))?;
+        let work = self.begin::<T>(asked, reduction, vec![data.memory()])?;
         Ok(Pending::new(work, data))
+    }
+
+    fn two<T: Element>(
+        &self,
+        asked: Asked<'_>,
+        reduction: Option<Reduction>,
+        send: Buffer<T>,
+        recv: Buffer<T>,
+    ) -> Result<Pending<Two<T>>> {
+        let work = self.begin::<T>(asked, reduction, vec![send.memory(), recv.memory()])?;
+        Ok(Pending::new(work, (send, recv)))
+    }
+
+    fn begin<T: Element>(
+        &self,
+        asked: Asked<'_>,
+        reduction: Option<Reduction>,
+        keep: Vec<Memory>,
+    ) -> Result<Work> {
+        let request = self.communicator.request(asked, T::TYPE, reduction);
+        self.start(request, Some(Box::new(keep)))
     }
 
     fn start(&self, request: Request<'_>, keep: Option<Box<dyn Any + Send>>) -> Result<Work> {

@@ -185,11 +185,15 @@ impl State {
             let mut waiting = track.waiting.iter();
             waiting.find(|w| w.command >= track.finished)
         });
+        let rank = self.common.own.rank;
         RankStatus {
-            rank: self.common.own.rank,
+            rank,
             call,
             finished,
-            waits_for: call.and(waits).map(|w| (w.peer, w.step)),
+            waits_for: match self.is_held() {
+                true => Some((rank, 0)),
+                false => call.and(waits).map(|w| (w.peer, w.step)),
+            },
         }
     }
 

@@ -55,6 +55,62 @@ fn a_call_waits_for_the_stream_and_the_stream_for_the_call() {
 }
 
 #[test]
+fn every_form_runs_on_a_stream() {
+    let _watchdog = watchdog("streams", LIMIT);
+    threads(
+        3,
+        |_| {},
+        |world| {
+            let (rank, stream) = (i64::from(world.rank()), world.stream().expect("one"));
+            let on = world.on(&stream);
+            let buffer = |len: usize, first: i64| {
+                let mut buffer = world.buffer::<i64>(len).expect("a buffer");
+                (0..len).for_each(|at| buffer[at] = first + at as i64);
+                buffer
+            };
+            let whole = || buffer(6, 10 * rank);
+            let part = || buffer(2, 10 * rank);
+            let empty = || buffer(2, 0);
+            let reduced = on.reduce(whole(), ReduceOp::Sum, 1).expect("it starts");
+            let scattered = on.reduce_scatter(whole(), empty(), ReduceOp::Max);
+            let gathered = on.all_gather(part(), buffer(6, 0)).expect("it starts");
+            let at_root = on.gather(part(), buffer(6, 0), 2).expect("it starts");
+            let dealt = on.scatter(whole(), empty(), 2).expect("it starts");
+            let exchanged = on.all_to_all(whole(), buffer(6, 0)).expect("it starts");
+            let spread = on.broadcast(part(), 1).expect("it starts");
+            let message = match rank {
+                0 => Some(on.send(part(), 1)),
+                1 => Some(on.recv(empty(), 0)),
+                _ => None,
+            };
+            stream.synchronize().expect("no error");
+            if rank == 1 {
+                let sums = reduced.wait().expect("no error");
+                assert_eq!(sums[..], [30, 33, 36, 39, 42, 45]);
+            }
+            let (_, most) = scattered.expect("it starts").wait().expect("no error");
+            assert_eq!(most[..], [20 + 2 * rank, 21 + 2 * rank]);
+            let all = [0, 1, 10, 11, 20, 21];
+            assert_eq!(gathered.wait().expect("no error").1[..], all);
+            if rank == 2 {
+                assert_eq!(at_root.wait().expect("no error").1[..], all);
+            }
+            let (_, mine) = dealt.wait().expect("no error");
+            assert_eq!(mine[..], [20 + 2 * rank, 21 + 2 * rank]);
+            let (_, of_each) = exchanged.wait().expect("no error");
+            let expected = (0..3).flat_map(|from| [0, 1].map(|at| 10 * from + 2 * rank + at));
+            assert!(of_each.iter().copied().eq(expected), "{of_each:?}");
+            assert_eq!(spread.wait().expect("no error")[..], [10, 11]);
+            if let Some(message) = message {
+                let message = message.expect("it starts").wait().expect("no error");
+                assert_eq!(message[..], [0, 1]);
+            }
+            world.finalize().expect("finalize");
+        },
+    );
+}
+
+#[test]
 fn many_calls_on_two_streams_keep_their_order() {
     let _watchdog = watchdog("streams", LIMIT);
     threads(
@@ -153,6 +209,37 @@ fn a_deadline_does_not_run_while_the_stream_has_not_come_to_the_call() {
             stream.synchronize().expect("no error");
             assert_eq!(pending.expect("it starts").wait().expect("none")[0], 3);
             world.finalize().expect("finalize");
+        },
+    );
+}
+
+#[test]
+fn who_waits_for_a_rank_whose_stream_does_not_come_is_told_so() {
+    let _watchdog = watchdog("streams", LIMIT);
+    threads(
+        2,
+        |options| options.timeouts.op = Duration::from_millis(300),
+        |world| {
+            let mut data = ones(&world);
+            let error = if world.rank() == 0 {
+                let (stream, go) = (world.stream().expect("one"), world.event().expect("one"));
+                stream.wait(&go).expect("it waits");
+                let pending = world.on(&stream).all_reduce(data, ReduceOp::Sum);
+                let error = pending.expect("it starts").wait().expect_err("it is late");
+                go.signal().expect("the host opens it");
+                assert!(stream.synchronize().is_err(), "and the stream goes on");
+                error
+            } else {
+                let late = world.all_reduce_in_place(&mut data, ReduceOp::Sum);
+                late.expect_err("rank 0 does not come")
+            };
+            let said = error.to_string();
+            assert!(matches!(error, Error::Timeout(_)), "{said}");
+            assert!(said.contains("rank 0 is in all_reduce"), "{said}");
+            assert!(
+                said.contains("waiting for the stream that it was called on"),
+                "{said}"
+            );
         },
     );
 }
