@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use unisono::bootstrap::NodeId;
 use unisono::plan::select::{Override, Overrides};
 use unisono::plan::template::Family;
 use unisono::{Communicator, DataType, Error, Init, InitOptions, Op, ReduceOp, Rules, UniqueId};
@@ -85,6 +86,28 @@ fn long_messages_between_two_boxes_go_level_by_level() {
             },
         );
     }
+}
+
+#[test]
+fn two_nodes_exchange_as_little_as_can_be_by_their_cards() {
+    threads(
+        8,
+        |options| options.node_id = Some(NodeId([1 + (options.rank / 4) as u8; 16])),
+        |world| {
+            // Over tcp only sums leave a node, a quarter by each rank.
+            let explained = world
+                .explain(Op::AllReduce, 4 << 20, DataType::F32)
+                .unwrap();
+            assert_eq!(explained.algorithm(), "hierarchical", "{explained}");
+            let text = world.bottleneck(&explained).unwrap().to_string();
+            assert!(text.contains("what leaves node"), "{text}");
+            for count in [1 << 18, 100_003] {
+                right(&world, Collective::AllReduce, count);
+                right(&world, Collective::Broadcast(5), count);
+            }
+            world.finalize().expect("finalize");
+        },
+    );
 }
 
 #[test]
