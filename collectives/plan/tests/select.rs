@@ -483,3 +483,23 @@ fn an_override_may_say_how_large_puts_are() {
     assert_eq!(chosen.winner().put_bytes, 8192);
     assert_eq!(chosen.winner().pieces, (1 << 20) / 4 / 8192);
 }
+
+/// Else the two ends would cut a message differently, and call that a mismatch of theirs.
+#[test]
+fn a_rule_for_a_send_is_one_for_its_receive() {
+    for kind in [OpKind::Send, OpKind::Recv] {
+        let rules = Overrides {
+            rules: vec![Override {
+                op: Some(kind),
+                bytes: 0..=MIB,
+                algorithm: Algorithm::Direct.into(),
+                windowed: None,
+                put_bytes: Some(4096),
+            }],
+        };
+        for op in [Op::Send { to: 1 }, Op::Recv { from: 0 }] {
+            assert!(rules.find(op, 100).is_some(), "{kind} for {op}");
+        }
+        assert!(rules.find(Op::Barrier, 0).is_none());
+    }
+}

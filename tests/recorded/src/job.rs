@@ -4,7 +4,6 @@ use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::time::Duration;
 
 use unisono::bootstrap::NodeId;
-use unisono::plan::ir::OpKind;
 use unisono::plan::select::{Override, Overrides};
 use unisono::plan::template::Family;
 use unisono::{
@@ -110,18 +109,14 @@ fn rules(name: &str) -> Option<Vec<Override>> {
         Ok(algorithm) => algorithm.into(),
         Err(_) => Family::Hierarchical,
     };
-    let rule = |op| Override {
-        op: Some(op),
+    Some(vec![Override {
+        // Others go by what costs least: the barrier of its end.
+        op: Some(op.parse().ok()?),
         bytes: 0..=u64::MAX,
         algorithm,
         windowed: Some(how == "windowed"),
         put_bytes: Some(PUT_BYTES),
-    };
-    // Others go by what costs least: the barrier of its end. A send is cut as its receive is.
-    Some(match op.parse().ok()? {
-        OpKind::Send => vec![rule(OpKind::Send), rule(OpKind::Recv)],
-        op => vec![rule(op)],
-    })
+    }])
 }
 
 /// The calls of a case, and the end of its communicator. False if there is no such plan, which only

@@ -8,7 +8,7 @@ use crate::template::Family;
 /// "For this operation and these sizes, use that."
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
-    /// The operation; any if absent.
+    /// The operation; any if absent. A send and its receive are one.
     pub op: Option<OpKind>,
     /// Sizes of the whole message in bytes.
     pub bytes: RangeInclusive<u64>,
@@ -31,11 +31,20 @@ impl Overrides {
     /// No rule: the cost decides.
     pub const NONE: Overrides = Overrides { rules: Vec::new() };
 
-    /// The first rule for an operation on a message of this size.
+    /// The first rule for an operation on a message of this size. A rule for a send is one for its
+    /// receive, and the other way round: both ends must cut the message alike.
     #[must_use]
     pub fn find(&self, op: Op, bytes: u64) -> Option<&Override> {
         (self.rules.iter()).find(|rule| {
-            rule.op.is_none_or(|kind| kind == op.kind()) && rule.bytes.contains(&bytes)
+            rule.op.is_none_or(|kind| both(kind) == both(op.kind())) && rule.bytes.contains(&bytes)
         })
+    }
+}
+
+/// One kind for the two ends of a message.
+fn both(kind: OpKind) -> OpKind {
+    match kind {
+        OpKind::Recv => OpKind::Send,
+        kind => kind,
     }
 }
