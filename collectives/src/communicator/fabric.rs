@@ -49,15 +49,21 @@ pub(super) fn fabric(world: &World, members: &[u32], speeds: &[RankSpeed]) -> Fa
 fn exit(
     world: &World,
     members: &[u32],
-    is_here: impl Fn(usize) -> bool,
+    node_of: &[u32],
+    node: u32,
     measured: &BTreeMap<String, LinkFigures>,
 ) -> Rate {
     let graph = &world.graph;
+    // Ranks of one node are reached by the same cards: one of each is enough.
+    let mut others: BTreeMap<u32, u32> = BTreeMap::new();
+    for (&there, &member) in node_of.iter().zip(members).filter(|(n, _)| **n != node) {
+        others.entry(there).or_insert(member);
+    }
     let (mut groups, mut links) = (BTreeMap::new(), BTreeMap::new());
     let mut least = 0;
-    for from in (0..members.len()).filter(|at| is_here(*at)) {
-        for to in (0..members.len()).filter(|at| !is_here(*at)) {
-            let (from, to) = (members[from], members[to]);
+    let here = node_of.iter().zip(members).filter(|(n, _)| **n == node);
+    for from in here.map(|(_, member)| *member) {
+        for to in others.values().copied() {
             let Some(way) = graph.ways(from, to).into_iter().next() else {
                 continue;
             };
@@ -115,7 +121,7 @@ fn with_links(
                 .map(|(_, speed)| speed.cores)
                 .min()
                 .unwrap_or(0),
-            exit: exit(world, members, |member| node_of[member] == node, measured),
+            exit: exit(world, members, &node_of, node, measured),
         })
         .collect();
     let reduce = speeds
