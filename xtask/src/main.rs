@@ -6,6 +6,7 @@ mod demo;
 mod dist;
 mod machine;
 mod out_of_tree;
+mod regret;
 mod run;
 mod soak;
 mod test;
@@ -59,6 +60,19 @@ enum Task {
         #[arg(long)]
         built: bool,
     },
+    /// Compare the choice of plans with every candidate in every cut, and with other libraries'
+    /// published rules, and write the table.
+    Regret {
+        /// All graphs, operations and sizes, not only the small ones.
+        #[arg(long)]
+        full: bool,
+        /// Stop after so many seconds: what was compared by then is a random sample of all.
+        #[arg(long, default_value_t = 600)]
+        seconds: u64,
+        /// Do not write the table to vendor-docs/results.
+        #[arg(long)]
+        dry: bool,
+    },
     /// Write include/unisono_plugin_layout.h anew from hal/abi.
     Abi,
     /// Compare a renamed copy of the host plugin, built outside the workspace, with the original:
@@ -83,6 +97,7 @@ fn main() -> ExitCode {
             debug,
             built,
         } => dist::dist(prefix, debug, built),
+        Task::Regret { full, seconds, dry } => regret::regret(full, seconds, dry),
         Task::Abi => abi::write(),
         Task::OutOfTree { dry } => out_of_tree::compare(dry),
     };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use unisono_network::Network;
-use unisono_pack::{Packing, PairPacking, Route, Tree};
+use unisono_pack::{Packing, PairPacking, Route};
 use unisono_plan::{Op, Shape, Template};
 
 use crate::programs::{self, Setting};
@@ -63,23 +63,11 @@ impl Source {
     /// The ways in which chunks may share lanes.
     #[must_use]
     pub fn lanes(&self) -> Vec<Lanes> {
-        let share = |most| Lanes::Share { most };
-        let plain = |tree: &Tree| tree.paths.iter().all(|path| path.len() <= 1);
-        let trees = |mut all: Box<dyn Iterator<Item = &Tree> + '_>| match all.all(plain) {
-            true => vec![Lanes::Path],
-            false => vec![Lanes::Path, share(UNITS)],
-        };
+        let both = |most| vec![Lanes::Path, Lanes::Share { most }];
         match self {
             Source::Programs(_) => vec![Lanes::Path],
-            Source::Routes(routes) => vec![Lanes::Path, share(UNITS.max(routes.len() as u32))],
-            Source::Trees(packing) => trees(Box::new(packing.trees.iter())),
-            Source::Pairs(packing) => {
-                let both = packing
-                    .pairs
-                    .iter()
-                    .flat_map(|p| [&p.reduce, &p.distribute]);
-                trees(Box::new(both))
-            }
+            Source::Routes(routes) => both(UNITS.max(routes.len() as u32)),
+            Source::Trees(_) | Source::Pairs(_) => both(UNITS),
         }
     }
 

@@ -12,6 +12,7 @@ pub mod routes;
 pub mod schedule;
 pub mod steps;
 pub mod svg;
+pub mod sweep;
 pub mod table;
 pub mod timing;
 pub mod trees;

@@ -397,18 +397,23 @@ fn hierarchical(levels: &pack::Levels, algorithm: Algorithm) -> Option<Hierarchi
     Hierarchical::new(levels).ok()
 }
 
-/// The candidate with the fewest steps of those that are as good as the fastest.
+/// The candidate with the fewest steps of those that are as good as the fastest. Who was not
+/// simulated may take longer than it says.
 fn simplest(candidates: &[Scored]) -> Option<&Scored> {
-    let least = candidates.first()?.ps;
-    let good = candidates
-        .iter()
-        .filter(|scored| scored.ps <= least * AS_GOOD);
-    good.min_by_key(|scored| scored.steps)
+    let simulated = || candidates.iter().filter(|one| one.how == How::Simulated);
+    let least = simulated().map(|one| one.ps).min_by(f64::total_cmp)?;
+    simulated()
+        .filter(|one| one.ps <= least * AS_GOOD)
+        .min_by_key(|one| one.steps)
 }
 
 /// The time that a candidate needs at best, however it is cut: that of its fullest link, and that
 /// of its latencies one after the other.
-fn at_best(network: &Network, request: &Request, source: &Source) -> Result<Scored, PlanError> {
+pub(crate) fn at_best(
+    network: &Network,
+    request: &Request,
+    source: &Source,
+) -> Result<Scored, PlanError> {
     let lanes = source.lanes().first().copied().unwrap_or(Lanes::Path);
     let knob = Knob { chunks: 1, lanes };
     let steps = source.steps(request.op, network.ranks(), knob);
@@ -428,7 +433,7 @@ fn at_best(network: &Network, request: &Request, source: &Source) -> Result<Scor
     })
 }
 
-fn score(
+pub(crate) fn score(
     network: &Network,
     request: &Request,
     source: &Source,

@@ -1,7 +1,5 @@
 //! What packings of trees and routes take.
 
-use std::collections::HashMap;
-
 use unisono_network::{EdgeId, Network};
 use unisono_pack::{Packing, PairPacking, Route, Tree};
 use unisono_plan::Op;
@@ -80,10 +78,8 @@ pub fn routes(network: &Network, op: Op, routes: &[Route], bytes: u64) -> Counte
 struct Sum<'n> {
     network: &'n Network,
     loads: Vec<f64>,
-    /// What goes over each path, one after the other.
-    lanes: HashMap<Vec<EdgeId>, Stage>,
-    /// Whether paths go over several edges: then chunks have lanes of their own.
-    shared: bool,
+    /// What goes over a path for one tree or route: each has lanes of its own.
+    lane: Stage,
     fill: Stage,
     steps: u64,
 }
@@ -93,8 +89,7 @@ impl<'n> Sum<'n> {
         Self {
             network,
             loads: vec![0.0; network.edges().len()],
-            lanes: HashMap::new(),
-            shared: false,
+            lane: Stage::default(),
             fill: Stage::default(),
             steps: 0,
         }
@@ -105,17 +100,13 @@ impl<'n> Sum<'n> {
         for &edge in path {
             self.loads[edge as usize] += share;
         }
-        self.shared |= path.len() > 1;
         let facts = self.network.path_facts(path);
         let hop = Stage {
             latency_ps: facts.latency_ns as f64 * 1e3,
             busy_ps: share / facts.bytes_per_second as f64 * 1e12,
         };
-        if !self.shared {
-            let lane = self.lanes.entry(path.to_vec()).or_default();
-            lane.latency_ps += hop.latency_ps;
-            lane.busy_ps += hop.busy_ps;
-        }
+        self.lane.latency_ps = self.lane.latency_ps.max(hop.latency_ps);
+        self.lane.busy_ps = self.lane.busy_ps.max(hop.busy_ps);
         hop
     }
 
@@ -155,18 +146,13 @@ impl<'n> Sum<'n> {
 
     fn finish(self) -> Counted {
         let fullest_ps = fullest(self.network, &self.loads);
-        let mut lane = Stage::default();
-        for of_path in self.lanes.values().filter(|_| !self.shared) {
-            lane.latency_ps = lane.latency_ps.max(of_path.latency_ps);
-            lane.busy_ps = lane.busy_ps.max(of_path.busy_ps);
-        }
         Counted {
             stages: vec![Stage {
-                latency_ps: self.fill.latency_ps.max(lane.latency_ps),
+                latency_ps: self.fill.latency_ps,
                 busy_ps: self.fill.busy_ps + fullest_ps,
             }],
             fullest_ps,
-            lane,
+            lane: self.lane,
             local_ps: 0.0,
             edge_bytes: self
                 .loads

@@ -1,0 +1,69 @@
+//! How much time the choice of a plan costs over the best plan that there is.
+//!
+//! For graphs, operations and sizes this compares what `unisono plan` chooses with every candidate
+//! in every cut, all simulated from their steps, and beside it with what the published rules of
+//! other libraries would choose on the same graph. `cargo xtask regret` runs it.
+
+mod cells;
+mod graphs;
+mod page;
+mod rules;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::Parser;
+
+/// Compare the choice of plans with an exhaustive sweep, and write the table.
+#[derive(Parser)]
+struct Args {
+    /// All graphs, operations and sizes, not only the small ones.
+    #[arg(long)]
+    full: bool,
+    /// Stop after so many seconds; what was compared by then is a random sample of all.
+    #[arg(long, default_value_t = 120)]
+    seconds: u64,
+    /// Write the page to this file instead of standard output.
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// A line for the page that says on what it was run.
+    #[arg(long, default_value = "")]
+    about: String,
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<()> {
+    let graphs = graphs::all(args.full)?;
+    let cells = cells::all(&graphs, args.full);
+    let end = Instant::now() + Duration::from_secs(args.seconds);
+    let mut results = Vec::new();
+    for cell in &cells {
+        if Instant::now() > end {
+            break;
+        }
+        let graph = &graphs[cell.graph];
+        let result = cells::compare(graph, cell);
+        results.push(result.with_context(|| format!("{} on {}", cell.op, graph.name))?);
+    }
+    let page = page::page(&results, cells.len(), args.full, &args.about);
+    match &args.output {
+        Some(path) => {
+            std::fs::write(path, page).with_context(|| format!("writing {}", path.display()))
+        }
+        None => {
+            print!("{page}");
+            Ok(())
+        }
+    }
+}
