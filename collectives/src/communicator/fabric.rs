@@ -11,9 +11,10 @@ use crate::world::World;
 
 /// What a rank spends on one message besides the bytes: commands, flags, a poll.
 ///
-/// Measured as a quarter of an 8 B all_reduce of two ranks in shared memory (`cargo bench`); a
-/// calibration per cluster replaces it where there is one.
-const MESSAGE_PS: u64 = 60_000;
+/// Measured as a tenth of an 8 B all_reduce of two ranks in shared memory (`unisono bench`), which
+/// puts, waits, combines and waits for a line to come from another core; a calibration per cluster
+/// replaces it where there is one.
+const MESSAGE_PS: u64 = 30_000;
 /// One switch between two ranks that share a core, by yielding: `sched_yield` between two processes.
 const SWITCH_PS: u64 = 1_200_000;
 

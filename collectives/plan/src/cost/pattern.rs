@@ -93,7 +93,10 @@ impl<L: Fn(u32, u32) -> Link> Survey<'_, L> {
                 by_core,
             } = (self.link)(from, to);
             if by_core && crowded {
-                alpha_ps = scaled(alpha_ps, self.crowd).saturating_add(self.switch_ps);
+                // Every other rank of the core has its turn before the round is over.
+                let others = Ratio::new(self.crowd.num - self.crowd.den, self.crowd.den);
+                let switches = scaled(self.switch_ps, others);
+                alpha_ps = scaled(alpha_ps, self.crowd).saturating_add(switches);
                 rate = rate.shared(self.crowd);
             }
             pattern.alpha_ps = pattern.alpha_ps.max(u128::from(alpha_ps));
