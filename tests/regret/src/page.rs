@@ -23,10 +23,10 @@ pub fn page(results: &[Compared], of: usize, full: bool, about: &str) -> String 
         let _ = writeln!(out, "{about}\n");
     }
     out.push_str(
-        "Graphs of the fixtures have 1 us of latency on each edge. With more than 128 ranks the choice comes from\n\
-         counting, and the sweep holds what is short enough to be simulated. NCCL and HCCL: what their published rules\n\
-         would choose of this project's algorithms on the same graph, over the best; `vendor-docs` names no figure that\n\
-         was measured with them.\n\n",
+        "The sweep holds cuts of up to 60,000 steps, and for more than 128 ranks, where the choice comes from counting,\n\
+         candidates of up to 250,000. Graphs of the fixtures have 1 us of latency on each edge. NCCL and HCCL: what\n\
+         their published rules would choose of this project's algorithms on the same graph, over the best; no figure\n\
+         here was measured with them.\n\n",
     );
     let mut groups: Vec<(String, Vec<&Compared>)> = vec![("all".into(), results.iter().collect())];
     for family in ["fixtures", "ring", "mesh", "torus", "fat-tree", "boxes"] {
