@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::root;
 use crate::run::{cargo, run};
+use crate::{root, target};
 
 pub fn demo(ranks: u32) -> Result<()> {
     run(&mut cargo(&[
@@ -16,7 +16,7 @@ pub fn demo(ranks: u32) -> Result<()> {
         "--quiet",
     ]))?;
     let since = Instant::now();
-    let cli = root().join("target/release/unisono");
+    let cli = target(false).join("unisono");
     let ops = "all_reduce,all_gather,reduce_scatter,broadcast";
     run(Command::new(&cli)
         .current_dir(root())

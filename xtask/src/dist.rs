@@ -11,8 +11,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::root;
 use crate::run::{cargo, run};
+use crate::{root, target};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -85,13 +85,6 @@ fn build(debug: bool) -> Result<()> {
         command.args(["--package", package]);
     }
     run(command.args(profile))
-}
-
-/// Where cargo puts what it builds.
-fn target(debug: bool) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = root().join(target.unwrap_or_else(|| "target".into()));
-    target.join(if debug { "debug" } else { "release" })
 }
 
 /// Links the library into `folder`, with the names that programs find it by.

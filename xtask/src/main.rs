@@ -110,6 +110,13 @@ fn main() -> ExitCode {
     }
 }
 
+/// Where cargo puts what it builds with a profile.
+fn target(debug: bool) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    let profile = if debug { "debug" } else { "release" };
+    root().join(target).join(profile)
+}
+
 /// The top of the workspace.
 fn root() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));

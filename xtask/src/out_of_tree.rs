@@ -8,8 +8,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::machine::{commit, machine, today};
-use crate::root;
 use crate::run::{cargo, run, watch};
+use crate::{root, target};
 
 const NAME: &str = "hostcopy";
 
@@ -29,7 +29,7 @@ pub fn compare(dry: bool) -> Result<()> {
     let folder = root().join("target/out-of-tree");
     let library = build(&folder)?;
     println!("built {}", library.display());
-    let cli = root().join("target/release/unisono");
+    let cli = target(false).join("unisono");
     let mut bench = Command::new(&cli);
     bench
         .args(["bench", "all_reduce,broadcast", "--ranks", "2"])
