@@ -29,10 +29,11 @@ pub(crate) use state::State;
     reason = "commands hold plain addresses; this is where the lane answers for them"
 )]
 fn new_batch() -> Batch {
-    // SAFETY: a lane's batches are filled by `Lowering` alone. Its addresses are the lane's arena
-    // and the arenas of its peers, all of which the lane keeps mapped until its queues are quiet,
-    // gates, which ops own, and the buffers of ops, which their callers keep alive and untouched until the op is complete
-    // (borrowed by the blocking form, owned by the stream form, promised by the raw form). That
-    // commands do not race is what the plan verifier proves of every program.
+    // SAFETY: a lane's batches are filled by `Lowering` and, with waits for its own flags, by a track
+    // that hands a direct run over. The addresses are the lane's arena and the arenas of its peers,
+    // all of which the lane keeps mapped until its queues are quiet; gates, which ops own; and the
+    // buffers of ops, which their callers keep alive and untouched until the op is complete (borrowed
+    // by the blocking form, owned by the stream form, promised by the raw form). That commands do not
+    // race is what the plan verifier proves of every program.
     unsafe { Batch::new() }
 }
