@@ -253,7 +253,10 @@ impl<R: Runtime> AcceleratorMemory<R> {
         fork::check()?;
         let known = device.process().regions.find(base);
         let known = match known {
-            None => device.runtime.foreign(base)?.map(|foreign| foreign.view),
+            None => device
+                .runtime
+                .foreign_range(base, bytes)?
+                .map(|foreign| foreign.view),
             known => known,
         };
         let view = known.filter(|view| {

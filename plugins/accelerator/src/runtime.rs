@@ -46,6 +46,8 @@ pub unsafe trait Runtime: Send + Sync + Sized + 'static {
     fn stream_handle(stream: Self::Stream) -> u64;
     /// Whether all that a stream was given is done.
     fn idle(&self, stream: Self::Stream) -> Result<bool>;
+    /// Does what the host has to do for streams to go on; whoever polls one calls it. Never blocks.
+    fn progress(&self) {}
     /// Whether a stream is recording now.
     fn capturing(&self, stream: Self::Stream) -> Result<bool>;
 
@@ -80,6 +82,10 @@ pub unsafe trait Runtime: Send + Sync + Sized + 'static {
     fn copy_cost(command: &CommandCopy) -> u64;
     /// Whether a reduction of a type can be done.
     fn reduces(&self, dtype: u16, reduction: u16) -> bool;
+    /// Operations that a REDUCE takes in a queue of the device.
+    fn reduce_cost(_: &CommandReduce) -> u64 {
+        1
+    }
     /// Reduces.
     ///
     /// # Safety
@@ -122,6 +128,11 @@ pub unsafe trait Runtime: Send + Sync + Sized + 'static {
     fn unregister(&self, host: u64);
     /// What the runtime knows of an address that is none of the plugin's own.
     fn foreign(&self, address: u64) -> Result<Option<Foreign>>;
+    /// What the runtime knows of a range that its owner says is memory of this device. Runtimes that
+    /// cannot tell where memory begins and ends take his word.
+    fn foreign_range(&self, base: u64, _bytes: u64) -> Result<Option<Foreign>> {
+        self.foreign(base)
+    }
     /// Makes finished remote writes visible to this device.
     fn flush_remote_writes(&self) -> Result<()>;
 }

@@ -4,16 +4,19 @@
 #![allow(unsafe_code, reason = "looks up C functions by their documented types")]
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ops::Deref;
 use std::sync::OnceLock;
 
 use cudarc::driver::sys::{
     CUcontext, CUdeviceptr, CUevent, CUfunction, CUipcMemHandle, CUmemAccessDesc,
     CUmemAllocationProp, CUmemGenericAllocationHandle, CUmodule, CUstream, CUuuid,
 };
-use libloading::os::unix::Library;
 use unisono_plugin::{Error, Result, Status};
+use unisono_plugin_accelerator::{library_functions, library_path, open_library};
 
-use crate::library;
+/// Names of the driver's library. The one without a number belongs to development packages, and may be
+/// a stub that answers nothing but errors: it comes last.
+const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
 
 /// A driver's answer.
 pub(crate) type Code = c_uint;
@@ -22,38 +25,20 @@ pub(crate) type Code = c_uint;
 /// of a `u64`; kind and flags are the low halves.
 pub(crate) type BatchOperation = [u64; 6];
 
-macro_rules! api {
-    (
-        needed { $($field:ident = $symbol:literal: fn($($arg:ty),*);)+ }
-        wished { $($wish:ident = $name:literal: fn($($warg:ty),*);)+ }
-    ) => {
-        /// The functions.
-        #[derive(Debug)]
-        pub(crate) struct Api {
-            $(pub(crate) $field: unsafe extern "C" fn($($arg),*) -> Code,)+
-            $(pub(crate) $wish: Option<unsafe extern "C" fn($($warg),*) -> Code>,)+
-            /// Where the library was found.
-            pub(crate) path: String,
-        }
+/// The driver.
+#[derive(Debug)]
+pub(crate) struct Api {
+    functions: Functions,
+    /// Where the library was found.
+    pub(crate) path: String,
+}
 
-        impl Api {
-            fn look_up(library: &Library) -> Result<Self> {
-                // SAFETY: the types are those of the driver API's manual; the library is never closed.
-                unsafe {
-                    Ok(Self {
-                        $($field: *library
-                            .get(concat!($symbol, "\0").as_bytes())
-                            .map_err(|_| too_old($symbol))?,)+
-                        $($wish: library
-                            .get(concat!($name, "\0").as_bytes())
-                            .ok()
-                            .map(|symbol| *symbol),)+
-                        path: String::new(),
-                    })
-                }
-            }
-        }
-    };
+impl Deref for Api {
+    type Target = Functions;
+
+    fn deref(&self) -> &Functions {
+        &self.functions
+    }
 }
 
 fn too_old(symbol: &str) -> Error {
@@ -63,7 +48,9 @@ fn too_old(symbol: &str) -> Error {
     )
 }
 
-api! {
+library_functions! {
+    /// The functions.
+    pub(crate) struct Functions -> Code;
     needed {
         init = "cuInit": fn(c_uint);
         driver_version = "cuDriverGetVersion": fn(*mut c_int);
@@ -144,9 +131,11 @@ static API: OnceLock<Result<Api>> = OnceLock::new();
 /// No driver, too old a driver, or one that does not start.
 pub(crate) fn api() -> Result<&'static Api> {
     let found = API.get_or_init(|| {
-        let library = library::open()?;
-        let mut api = Api::look_up(&library)?;
-        api.path = path(&library);
+        let library = open_library(&NAMES)?;
+        // SAFETY: the types are those of the driver API's manual; the library is never closed.
+        let functions = unsafe { Functions::look_up(&library, too_old) }?;
+        let path = library_path(&library, "cuInit");
+        let api = Api { functions, path };
         // SAFETY: no arguments; it may be called again and again.
         let code = unsafe { (api.init)(0) };
         if code != 0 {
@@ -167,22 +156,4 @@ fn no_start(api: &Api, code: Code) -> Error {
         format!("the driver {} does not start: cuInit: {name}", api.path),
     )
     .with_vendor_code(code.into())
-}
-
-/// Where a library lies, by one of its functions.
-fn path(library: &Library) -> String {
-    let mut found = String::new();
-    // SAFETY: `dladdr` fills a struct of this frame, and its name lives as long as the library.
-    unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        let symbol = library.get::<*const c_void>(b"cuInit\0");
-        if let Ok(symbol) = symbol
-            && libc::dladdr((*symbol).cast_mut().cast_const(), &raw mut info) != 0
-            && !info.dli_fname.is_null()
-        {
-            let name = std::ffi::CStr::from_ptr(info.dli_fname);
-            found = name.to_string_lossy().into_owned();
-        }
-    }
-    found
 }

@@ -19,7 +19,6 @@ mod device;
 mod error;
 mod facts;
 mod kernels;
-mod library;
 mod params;
 mod plugin;
 mod runtime;

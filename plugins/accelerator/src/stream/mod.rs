@@ -167,6 +167,7 @@ impl<R: Runtime> Stream for AcceleratorStream<R> {
 
     fn poll(&mut self, _: u64) -> Result<QueueState> {
         self.check()?;
+        self.device.runtime.progress();
         let moved = self.advance();
         if let Some((_, words)) = self.shared.line.found() {
             // What stands behind the wait runs on: its own waits are released, and the failure is told

@@ -303,6 +303,7 @@ impl<R: Runtime> AcceleratorStream<R> {
 fn cost<R: Runtime>(command: &Command<'_, AcceleratorEvent<R>>) -> u64 {
     match command {
         Command::Copy(command) => R::copy_cost(command),
+        Command::Reduce(command) => R::reduce_cost(command),
         Command::Signal(command) if command.head.flags & CMD_WORDS != 0 => 4,
         Command::Wait(_) | Command::Record(_) => 3,
         Command::WaitEvent(_) => 2,

@@ -9,6 +9,12 @@ use crate::code;
 /// Objects of one kind, by their handles.
 pub struct Table<T>(OnceLock<Mutex<HashMap<u64, Arc<T>>>>);
 
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T> Table<T> {
     pub const fn new() -> Self {
         Self(OnceLock::new())

@@ -119,6 +119,8 @@ pub enum Capability {
     Ipc,
     /// A host address is the device's address of registered memory.
     HostPointer,
+    /// Host memory of the program's own that devices reach.
+    HostRegister,
     /// dma-buf export.
     Dmabuf,
     /// 64-bit writes and waits in streams.

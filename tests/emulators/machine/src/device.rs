@@ -1,7 +1,7 @@
 //! One device of this process: its queues, its pending work, and whether it still works.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::queue::HardwareQueue;
@@ -32,7 +32,7 @@ pub struct Device {
     broken: AtomicU32,
     pending: Mutex<u64>,
     settled: Condvar,
-    queues: OnceLock<Vec<Arc<HardwareQueue>>>,
+    queues: Mutex<Vec<Arc<HardwareQueue>>>,
     streams: AtomicU64,
     /// Operations so far, for faults.
     pub(crate) ops: AtomicU64,
@@ -50,7 +50,7 @@ impl Device {
             broken: AtomicU32::new(0),
             pending: Mutex::new(0),
             settled: Condvar::new(),
-            queues: OnceLock::new(),
+            queues: Mutex::default(),
             streams: AtomicU64::new(0),
             ops: AtomicU64::new(0),
         }
@@ -61,21 +61,21 @@ impl Device {
     /// # Errors
     /// What the system says to new threads.
     pub fn stream(self: &Arc<Self>, machine: &'static Machine) -> std::io::Result<Arc<Stream>> {
-        let queues = match self.queues.get() {
-            Some(queues) => queues,
-            None => {
-                let started = (0..machine.facts.queues)
-                    .map(|number| HardwareQueue::start(machine, self.index, number))
-                    .collect::<Result<_, _>>()?;
-                self.queues.get_or_init(|| started)
-            }
-        };
         let number = self.streams.fetch_add(1, Ordering::Relaxed);
-        let queue = &queues[number as usize % queues.len()];
+        let number = (number % u64::from(machine.facts.queues)) as usize;
+        let queue = {
+            let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+            // A queue starts with its first stream: some devices have thousands.
+            while queues.len() <= number {
+                let next = queues.len() as u32;
+                queues.push(HardwareQueue::start(machine, self.index, next)?);
+            }
+            Arc::clone(&queues[number])
+        };
         Ok(Arc::new(Stream::new(
             Arc::clone(self),
             machine.next_id(),
-            Arc::clone(queue),
+            queue,
         )))
     }
 

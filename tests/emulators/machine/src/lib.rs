@@ -1,7 +1,7 @@
 //! The machine behind the emulators of vendors' runtimes: devices, their memory, their queues, over
 //! host memory.
 //!
-//! The libraries beside this crate (`cuda`, `nvml`) give it the vendors' C symbols, so that the
+//! The libraries beside this crate give it the vendors' C symbols, so that the
 //! plugins that users get run end to end where there is no such hardware. It is strict, not kind:
 //!
 //! - a device address means nothing to the CPU: it is reserved and never readable ([`space`]); the
@@ -34,7 +34,7 @@ pub use device::{Broken, Device};
 pub use event::Event;
 pub use kernel::Kernel;
 pub use machine::{Machine, machine};
-pub use op::{Compare, HostCall, Internal, Launch, Op};
+pub use op::{Compare, Fold, HostCall, Internal, Launch, Op};
 pub use random::Random;
 pub use stream::{Capture, Graph, Stream};
 pub use traffic::{Mover, Place, Traffic};

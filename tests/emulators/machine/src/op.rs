@@ -40,6 +40,17 @@ pub enum Op {
         /// How many.
         bytes: u64,
     },
+    /// A range folded into another, both of the device's own memory.
+    Fold {
+        /// The one that changes.
+        dst: u64,
+        /// The other.
+        src: u64,
+        /// Of each.
+        bytes: u64,
+        /// How.
+        fold: Fold,
+    },
     /// A kernel on a grid.
     Launch(Launch),
     /// A number to memory, after all before it.
@@ -71,6 +82,9 @@ pub enum Op {
     /// Something of the emulated driver's own.
     Do(Internal),
 }
+
+/// Folds elements into as many others.
+pub type Fold = fn(&mut [u8], &[u8]);
 
 /// Work of an emulated driver, in a stream's order.
 #[derive(Clone)]
@@ -153,7 +167,13 @@ impl Op {
                 }
                 Ok(())
             }
-            Self::Fill { bytes: 0, .. } => Ok(()),
+            Self::Fill { bytes: 0, .. } | Self::Fold { bytes: 0, .. } => Ok(()),
+            &Self::Fold {
+                dst,
+                src,
+                bytes,
+                fold,
+            } => on.fold(dst, src, bytes, fold),
             &Self::Fill { dst, value, bytes } => on.fill(dst, value, bytes),
             Self::Launch(launch) => launch.kernel.run(on, launch),
             &Self::Write {
@@ -216,6 +236,24 @@ impl Running<'_> {
         unsafe {
             std::ptr::copy(from.at.add(cut), to.at.add(cut), bytes as usize - cut);
             std::ptr::copy(from.at, to.at, cut);
+        }
+        Ok(())
+    }
+
+    fn fold(&self, dst: u64, src: u64, bytes: u64, fold: Fold) -> Result<(), Broken> {
+        let (to, from) = (self.resolve(dst, bytes)?, self.resolve(src, bytes)?);
+        let own = Place::Device(self.device.index);
+        let apart = dst.abs_diff(src) >= bytes;
+        if to.place != own || from.place != own || !apart {
+            return Err(Broken::IllegalAddress);
+        }
+        self.machine.traffic.add(own, own, Mover::Kernel, bytes);
+        // SAFETY: both were resolved for so many bytes, are kept by `to` and `from`, and lie apart; a
+        // program that lets them race is wrong, and finds wrong numbers.
+        unsafe {
+            let to = std::slice::from_raw_parts_mut(to.at, bytes as usize);
+            let from = std::slice::from_raw_parts(from.at, bytes as usize);
+            fold(to, from);
         }
         Ok(())
     }

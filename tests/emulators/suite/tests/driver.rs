@@ -38,7 +38,7 @@ fn no_driver_is_said_clearly() {
         unisono_tests::skip(test, "this machine has a driver");
         return;
     }
-    assert!(said.contains("no driver: neither libcuda.so.1"), "{said}");
+    assert!(said.contains("no driver: none of libcuda.so.1"), "{said}");
     assert!(!said.contains("signal"), "the process lives: {said}");
     // The same libraries, with no device behind them.
     let said = answer(&environment, Some(unisono_emulator::BOX));
