@@ -146,11 +146,10 @@ impl Arena {
         self.slots_bytes() / 2 + self.slot(peer, slot)
     }
 
-    /// Offsets of every flag line in the signal part: what an abort releases.
-    pub fn flags(self) -> impl Iterator<Item = u64> {
-        (0..self.ranks).flat_map(move |peer| {
-            (0..u64::from(self.data_flags()) + 3).map(move |line| self.block(peer) + line * LINE)
-        })
+    /// Offsets of every flag line of the pair with `peer`: what an abort releases.
+    pub fn flags_of(self, peer: u32) -> impl Iterator<Item = u64> {
+        let lines = 0..u64::from(self.data_flags()) + 3;
+        lines.map(move |line| self.block(peer) + line * LINE)
     }
 
     fn block(&self, peer: u32) -> u64 {
@@ -224,7 +223,8 @@ mod tests {
             }
         }
         assert!(used.last().is_some_and(|last| *last < arena.signal_bytes()));
-        assert_eq!(arena.flags().count(), 3 * (16 + 3));
+        assert_eq!(arena.flags_of(2).count(), 16 + 3);
+        assert_eq!(arena.flags_of(2).next(), Some(arena.data_flag(2, 0)));
         assert!(arena.send_slot(2, 4) + 4096 <= arena.slots_bytes());
         assert!(arena.slot(2, 4) < arena.send_slot(0, 0));
     }

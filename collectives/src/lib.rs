@@ -15,6 +15,7 @@ mod error;
 mod execute;
 mod float8;
 mod fork;
+mod ground;
 mod options;
 mod overlays;
 mod progress;
@@ -22,6 +23,7 @@ mod reduction;
 mod runtime;
 mod signature;
 mod stream;
+mod transfer;
 mod tune;
 mod world;
 

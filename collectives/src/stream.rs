@@ -19,7 +19,7 @@ use inner::{Inner, Tell, Tie};
 use crate::arena::Arena;
 use crate::communicator::Shared;
 use crate::error::{Error, Result};
-use crate::execute::{Flag, Gate, Lane, Mark, Op, Own, State};
+use crate::execute::{Flag, Gate, Holdings, Lane, Mark, Op, Own, State};
 use crate::fork;
 use crate::progress::progress;
 use crate::signature::{Call, CallKind};
@@ -41,11 +41,8 @@ impl Stream {
                 depth: 0,
                 slot_bytes: 0,
             },
-            signal: 0,
-            slots: 0,
-            signal_host: 0,
         };
-        let lane = Lane::new(own, Vec::new(), device.clone(), stream, Vec::new());
+        let lane = Lane::new(own, Vec::new(), device.clone(), stream, Holdings::default());
         let inner = Arc::new(Inner {
             lane: Arc::new(lane),
             device,

@@ -16,9 +16,11 @@ use unisono_hal::{Device, Memory, MemoryKind, MemoryRequest};
 use crate::communicator::Shared;
 use crate::early::Early;
 use crate::error::{Error, Result};
+use crate::ground::{self, Ground};
 use crate::options::InitOptions;
 use crate::progress::Service;
 use crate::runtime::{self, Loaded};
+use crate::transfer::Transfer;
 use crate::tune::Calibration;
 
 /// How soon a control channel that has failed is let go.
@@ -35,6 +37,10 @@ pub(crate) struct World {
     pub calibration: Calibration,
     pub plugins: Vec<Loaded>,
     pub device: Device,
+    /// Host memory through which it meets others that do not reach its device's.
+    pub ground: Option<Ground>,
+    /// Copies between slices and the device's memory, where the CPU does not see that.
+    pub transfer: Option<Arc<Transfer>>,
     /// What peers ring when they signal this process, if the device has such a thing.
     pub bell: Option<Memory>,
     pub options: InitOptions,
@@ -83,17 +89,19 @@ impl World {
             unisono_abi::ABI_MAJOR,
             unisono_abi::ABI_MINOR
         );
-        join.payload = payload(&report, &plugins, &options)?;
+        let ground = Ground::find(&options, &plugins, (&device_plugin, &device))?;
+        let meets = Ground::told(ground.as_ref());
+        join.payload = payload(&report, &meets, &plugins, &options)?;
         let joined = Bootstrap::join(join)?;
-        let reports = joined
-            .table
-            .entries()
-            .iter()
-            .map(|entry| split_payload(&entry.payload).map(|told| told.report))
+        let told = (joined.table.entries().iter())
+            .map(|entry| split_payload(&entry.payload))
             .collect::<Result<Vec<_>>>()?;
-        let graph = unisono_graph::merge(&reports)
-            .and_then(|graph| crate::overlays::apply(&graph, &options.overlays))
-            .map_err(|e| Error::Graph(e.to_string()))?;
+        let (reports, grounds): (Vec<_>, Vec<_>) =
+            (told.into_iter().map(|told| (told.report, told.ground))).unzip();
+        let unusable = |error: unisono_graph::GraphError| Error::Graph(error.to_string());
+        let graph = unisono_graph::merge(&reports).map_err(unusable)?;
+        let graph = ground::link(graph, &grounds)?;
+        let graph = crate::overlays::apply(&graph, &options.overlays).map_err(unusable)?;
         let calibration = match joined.table.get(0) {
             Some(entry) => calibration(&split_payload(&entry.payload)?)?,
             None => Calibration::default(),
@@ -111,6 +119,8 @@ impl World {
             graph,
             calibration,
             plugins,
+            ground,
+            transfer: Transfer::new(&device)?,
             device,
             bell,
             options,
@@ -379,14 +389,20 @@ fn hostname() -> String {
 /// What a rank tells the others when they meet.
 struct Told {
     report: NodeReport,
+    ground: ground::Told,
     /// The calibration's JSON; empty if the rank has none, and from all but rank 0.
     calibration: Vec<u8>,
     /// Each plugin's name and address.
     addresses: Vec<(String, Vec<u8>)>,
 }
 
-/// The report, the calibration, then each plugin's name and address.
-fn payload(report: &NodeReport, plugins: &[Loaded], options: &InitOptions) -> Result<Vec<u8>> {
+/// The report, the ground, the calibration, then each plugin's name and address.
+fn payload(
+    report: &NodeReport,
+    ground: &ground::Told,
+    plugins: &[Loaded],
+    options: &InitOptions,
+) -> Result<Vec<u8>> {
     let graph_error = |e: unisono_graph::ReportError| Error::Graph(e.to_string());
     let calibration = match &options.calibration {
         Some(calibration) if options.rank == 0 => calibration.for_ranks(options.size).to_json(),
@@ -394,6 +410,7 @@ fn payload(report: &NodeReport, plugins: &[Loaded], options: &InitOptions) -> Re
     };
     let mut out = Vec::new();
     crate::communicator::put_bytes(&mut out, &report.to_bytes().map_err(graph_error)?);
+    ground.put(&mut out);
     crate::communicator::put_bytes(&mut out, calibration.as_bytes());
     for plugin in plugins {
         if let Some(address) = plugin.instance.address()? {
@@ -409,6 +426,7 @@ fn split_payload(payload: &[u8]) -> Result<Told> {
     let mut reader = crate::communicator::Reader(payload);
     let report = reader.bytes().ok_or_else(bad)?;
     let report = NodeReport::from_bytes(report).map_err(|e| Error::Graph(e.to_string()))?;
+    let ground = ground::Told::parse(&mut reader).ok_or_else(bad)?;
     let calibration = reader.bytes().ok_or_else(bad)?.to_vec();
     let mut addresses = Vec::new();
     while !reader.is_empty() {
@@ -418,6 +436,7 @@ fn split_payload(payload: &[u8]) -> Result<Told> {
     }
     Ok(Told {
         report,
+        ground,
         calibration,
         addresses,
     })

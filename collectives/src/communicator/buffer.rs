@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use unisono_hal::{Memory, MemoryKind, MemoryRequest};
 
@@ -9,12 +10,16 @@ use super::Communicator;
 use super::asked::Span;
 use crate::Element;
 use crate::error::{Error, Result};
+use crate::transfer::Transfer;
 
 /// Memory for `len` elements on a communicator's device.
 ///
-/// Where the CPU can reach it, it is a slice.
+/// Where the CPU can reach it, it is a slice; everywhere it can be [read](Self::read) and
+/// [written](Self::write).
 pub struct Buffer<T> {
     memory: Memory,
+    /// Where the CPU does not see the memory.
+    transfer: Option<Arc<Transfer>>,
     len: usize,
     elements: PhantomData<T>,
 }
@@ -32,6 +37,7 @@ impl Communicator {
             .align(4096);
         Ok(Buffer {
             memory: self.device().alloc(&request)?,
+            transfer: self.shared.world.transfer.clone(),
             len,
             elements: PhantomData,
         })
@@ -46,6 +52,70 @@ pub(super) fn bytes_of<T>(call: &'static str, len: usize) -> Result<u64> {
     bytes
         .map(|bytes| bytes.max(1) as u64)
         .ok_or_else(|| Error::invalid(call, format!("{len} elements are too many")))
+}
+
+fn as_long(call: &'static str, len: usize, other: usize) -> Result<()> {
+    if len == other {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        call,
+        format!("{other} elements for memory of {len}"),
+    ))
+}
+
+/// Copies a slice to memory of as many elements, which no call uses now.
+#[allow(unsafe_code, reason = "copies to memory that the plugin allocated")]
+pub(super) fn write<T: Element>(
+    memory: &Memory,
+    transfer: Option<&Transfer>,
+    len: usize,
+    from: &[T],
+) -> Result<()> {
+    as_long("write", len, from.len())?;
+    let source = from.as_ptr().cast::<u8>();
+    match (memory.host_ptr(), transfer) {
+        // SAFETY: the memory holds as many elements, of which any bytes are values.
+        (Some(to), _) => unsafe {
+            std::ptr::copy_nonoverlapping(source, to, size_of_val(from));
+            Ok(())
+        },
+        // SAFETY: as above; the copy has ended when this returns.
+        (None, Some(transfer)) => unsafe {
+            transfer.copy_in(memory.base(), source, size_of_val(from) as u64)
+        },
+        (None, None) => Err(unseen("write")),
+    }
+}
+
+/// Copies memory of as many elements, which no call uses now, to a slice.
+#[allow(unsafe_code, reason = "copies from memory that the plugin allocated")]
+pub(super) fn read<T: Element>(
+    memory: &Memory,
+    transfer: Option<&Transfer>,
+    len: usize,
+    to: &mut [T],
+) -> Result<()> {
+    as_long("read", len, to.len())?;
+    let (bytes, target) = (size_of_val(to), to.as_mut_ptr().cast::<u8>());
+    match (memory.host_ptr(), transfer) {
+        // SAFETY: the memory holds as many elements, of which any bytes are values.
+        (Some(from), _) => unsafe {
+            std::ptr::copy_nonoverlapping(from, target, bytes);
+            Ok(())
+        },
+        // SAFETY: as above; the copy has ended when this returns.
+        (None, Some(transfer)) => unsafe { transfer.copy_out(target, memory.base(), bytes as u64) },
+        (None, None) => Err(unseen("read")),
+    }
+}
+
+/// A device that says that the CPU reaches its memory, and gives memory which it does not.
+fn unseen(call: &'static str) -> Error {
+    Error::Unsupported {
+        call,
+        why: "the CPU does not see this memory, though its device says that it does".to_owned(),
+    }
 }
 
 impl<T> Buffer<T> {
@@ -76,6 +146,28 @@ impl<T> Buffer<T> {
         }
     }
 
+    /// Fills it. Blocks until the elements are there.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there are more or fewer elements; what the plugin says.
+    pub fn write(&mut self, from: &[T]) -> Result<()>
+    where
+        T: Element,
+    {
+        write(&self.memory, self.transfer.as_deref(), self.len, from)
+    }
+
+    /// What it holds. Blocks until the elements are here.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there are more or fewer elements; what the plugin says.
+    pub fn read(&self, to: &mut [T]) -> Result<()>
+    where
+        T: Element,
+    {
+        read(&self.memory, self.transfer.as_deref(), self.len, to)
+    }
+
     /// The memory, to keep it alive.
     pub(super) fn memory(&self) -> Memory {
         self.memory.clone()
@@ -84,7 +176,7 @@ impl<T> Buffer<T> {
     fn host(&self) -> *mut T {
         self.memory
             .host_ptr()
-            .expect("this device's memory is not visible to the CPU; copy it instead")
+            .expect("the CPU does not see this device's memory: use `read` and `write`")
             .cast()
     }
 }

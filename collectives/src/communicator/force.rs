@@ -45,7 +45,7 @@ impl Communicator {
             },
         };
         let request = self.request(asked, DataType::F32, reduction.map(Into::into));
-        self.shared.run(Request {
+        self.shared.run_slices(Request {
             forced: Some(forced),
             ..request
         })

@@ -4,21 +4,25 @@
 //! Three rounds of O(log n) each: exports and what is expected of all; who could map whom; tokens
 //! of windows, if any link is posted.
 
-use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use unisono_bootstrap::Wait;
 use unisono_graph::LinkType;
-use unisono_hal::{Device, ExportKind, LinkRequest, Memory, MemoryKind, MemoryRequest};
+use unisono_hal::{Cpu, ExportKind, LinkRequest, Memory};
 
 use super::channel::ControlChannel;
 use super::fabric::RankSpeed;
+use super::home::{self, Home, Homes, Kind};
 use super::shared::{Shared, first_exchange};
+use super::support::Support;
 use super::wire::{Reader, put_bytes};
 use crate::arena::Arena;
 use crate::error::{Error, Result};
-use crate::execute::{Lane, Own, Peer, Posted, SIGNAL_WINDOW, SLOTS_WINDOW, Way};
+use crate::execute::{
+    Bells, Holdings, Lane, Near, Own, Peer, Posted, SIGNAL_WINDOW, SLOTS_WINDOW, Way,
+};
+use crate::ground;
 use crate::progress::Policy;
 use crate::world::World;
 
@@ -45,30 +49,24 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
         forming.connect()?
     } else {
         Connected {
-            peers: vec![Peer::new(0, Way::Own)],
-            memories: Vec::new(),
-            own: Own {
-                rank: 0,
-                arena: forming.arena,
-                signal: 0,
-                slots: 0,
-                signal_host: 0,
-            },
+            peers: vec![Peer::new(0, Way::Own, Near::default())],
+            holdings: Holdings::default(),
+            mapped: vec![true],
             speeds: vec![forming.speed()],
+            supports: vec![Support::of(&world.device)],
         }
     };
-    let mapped = peers
-        .peers
-        .iter()
-        .map(|peer| !matches!(peer.way, Way::Posted(_)))
-        .collect();
     let stream = world.device.stream(0)?;
+    let supports = peers.supports;
     let lane = Arc::new(Lane::new(
-        peers.own,
+        Own {
+            rank: forming.rank,
+            arena: forming.arena,
+        },
         peers.peers,
         world.device.clone(),
         stream,
-        peers.memories,
+        peers.holdings,
     ));
     let ranks_here = world.ranks_here();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -82,15 +80,18 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
         Policy::new(ranks_here, cores, &world.options),
         forming.arena.slot_bytes,
         ROUNDS,
-        mapped,
+        peers.mapped,
+        supports,
     ))
 }
 
 struct Connected {
     peers: Vec<Peer>,
-    memories: Vec<Memory>,
-    own: Own,
+    holdings: Holdings,
+    /// By rank: whether its device's memory is mapped here, so that windows can be.
+    mapped: Vec<bool>,
     speeds: Vec<RankSpeed>,
+    supports: Vec<Support>,
 }
 
 struct Forming<'a> {
@@ -109,8 +110,10 @@ struct Offer {
     /// Whether it puts what is small into the lines of flags.
     is_plain: bool,
     speed: RankSpeed,
-    signal: Vec<u8>,
-    slots_memory: Vec<u8>,
+    support: Support,
+    /// What maps the signal part and the slots, of the device's memory and of the host's.
+    direct: [Vec<u8>; 2],
+    staged: [Vec<u8>; 2],
     bell: Vec<u8>,
 }
 
@@ -159,44 +162,73 @@ impl<'a> Forming<'a> {
     }
 
     fn connect(&self) -> Result<Connected> {
-        let device = &self.world.device;
-        let request = |kind, bytes| {
-            let request = MemoryRequest::new(kind, bytes).lazy().align(4096);
-            self.world.shared(request)
-        };
-        let signal = device.alloc(&request(MemoryKind::Signal, self.arena.signal_bytes()))?;
-        if signal.host_ptr().is_none() {
-            return Err(Error::Unsupported {
-                call: "init",
-                why: "the device's signal memory cannot be seen by the CPU, so an abort could not \
-                      release its waits"
-                    .to_owned(),
+        let kinds = self.kinds()?;
+        let homes = Homes::new(self.world, self.arena, &kinds)?;
+        let offers = self.offer(&homes)?;
+        let mut memories = Vec::new();
+        let mut bells = Vec::new();
+        let mut plans = Vec::with_capacity(kinds.len());
+        for (kind, offer) in kinds.iter().zip(&offers) {
+            plans.push(match kind {
+                Kind::Own => Plan::Own,
+                Kind::Direct => Plan::of(self.map(offer, &mut memories)),
+                Kind::Staged => Plan::of(self.map_staged(offer, &mut memories, &mut bells)),
+                Kind::Posted(plugin) => Plan::Post {
+                    plugin: plugin.clone(),
+                },
             });
         }
-        let slots = device.alloc(&request(MemoryKind::Data, self.arena.slots_bytes()))?;
-        let own = Own {
-            rank: self.rank,
-            arena: self.arena,
-            signal: signal.base(),
-            slots: slots.base(),
-            signal_host: signal.host_ptr().map_or(0, |p| p as u64),
-        };
-        let offers = self.offer(&signal, &slots)?;
-        let mut memories = Vec::new();
-        let mut ways = self.map(device, &offers, &mut memories)?;
-        self.confirm(&mut ways)?;
-        let mut peers = Vec::with_capacity(ways.len());
-        for (rank, way) in (0..).zip(self.post(ways, &signal, &slots)?) {
-            peers.push(Peer::new(rank, way));
+        self.confirm(&mut plans)?;
+        let mut peers = Vec::with_capacity(plans.len());
+        let ways = self.post(plans, &homes, &kinds)?;
+        for ((rank, way), kind) in (0..).zip(ways).zip(&kinds) {
+            let near = homes.of(kind).map_or_else(Near::default, |home| home.near);
+            peers.push(Peer::new(rank, way, near));
         }
-        // Imports go before the own arena: dropping goes in order.
-        memories.extend([signal, slots]);
+        let ground = self.world.ground.as_ref();
+        let bells = Bells::new(ground.and_then(|ground| Cpu::of(&ground.device)), &bells)
+            .inspect(|_| memories.extend(bells));
+        let arena_bytes = homes.bytes();
+        // Imports go before the own arenas: dropping goes in order.
+        memories.extend(homes.into_memories());
         Ok(Connected {
             peers,
-            memories,
-            own,
+            holdings: Holdings {
+                memories,
+                arena_bytes,
+                bells,
+            },
+            mapped: kinds
+                .iter()
+                .map(|kind| matches!(kind, Kind::Own | Kind::Direct))
+                .collect(),
             speeds: offers.iter().map(|offer| offer.speed).collect(),
+            supports: offers.into_iter().map(|offer| offer.support).collect(),
         })
+    }
+
+    /// How each peer is reached, as the graph says.
+    fn kinds(&self) -> Result<Vec<Kind>> {
+        let kind = |rank: usize, member: u32| {
+            if rank as u32 == self.rank {
+                return Ok(Kind::Own);
+            }
+            let ways = self.world.graph.ways(self.world.rank, member);
+            let Some(way) = ways.first() else {
+                return Err(Error::Graph(format!(
+                    "no link joins rank {} to rank {rank} (ranks {} and {member} of the job); see `unisono \
+                     topo`, and which plugins and links the cluster file allows",
+                    self.rank, self.world.rank
+                )));
+            };
+            Ok(match way.link_type {
+                LinkType::Posted => Kind::Posted(way.plugin.clone()),
+                LinkType::Mapped if way.plugin == ground::PLUGIN => Kind::Staged,
+                LinkType::Mapped => Kind::Direct,
+            })
+        };
+        let members = self.members.iter().enumerate();
+        members.map(|(rank, member)| kind(rank, *member)).collect()
     }
 
     fn round(&self, number: u64, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
@@ -208,7 +240,7 @@ impl<'a> Forming<'a> {
     }
 
     /// First round: how each rank's memory is reached, and that all cut it alike.
-    fn offer(&self, signal: &Memory, slots: &Memory) -> Result<Vec<Offer>> {
+    fn offer(&self, homes: &Homes) -> Result<Vec<Offer>> {
         let mut mine = Vec::new();
         mine.extend_from_slice(&self.arena.depth.to_le_bytes());
         mine.extend_from_slice(&self.arena.slot_bytes.to_le_bytes());
@@ -216,12 +248,14 @@ impl<'a> Forming<'a> {
         let speed = self.speed();
         mine.extend_from_slice(&speed.reduce.to_le_bytes());
         mine.extend_from_slice(&speed.cores.to_le_bytes());
-        for memory in [Some(signal), Some(slots), self.world.bell.as_ref()] {
-            // Memory that cannot be exported is reached by posted links alone.
-            let export = memory.and_then(|m| m.export(ExportKind::Process).ok());
-            let export = export.unwrap_or_default();
-            put_bytes(&mut mine, &export);
+        Support::of(&self.world.device).put(&mut mine);
+        for kind in [Kind::Direct, Kind::Staged] {
+            let exports = homes.of(&kind).map(Home::exports).unwrap_or_default();
+            exports.iter().for_each(|bytes| put_bytes(&mut mine, bytes));
         }
+        let bell = self.world.bell.as_ref();
+        let bell = bell.and_then(|memory| memory.export(ExportKind::Process).ok());
+        put_bytes(&mut mine, &bell.unwrap_or_default());
         let all = self.round(0, &mine)?;
         let offers: Option<Vec<Offer>> = all.iter().map(|bytes| Offer::parse(bytes)).collect();
         let offers =
@@ -245,62 +279,57 @@ impl<'a> Forming<'a> {
         Ok(offers)
     }
 
-    /// Maps the arenas of peers that the graph says can be mapped.
-    fn map(
+    /// Maps the arena of a peer whose device's memory is mapped.
+    fn map(&self, offer: &Offer, memories: &mut Vec<Memory>) -> unisono_hal::Result<Way> {
+        let mut plain = self.is_plain() && offer.is_plain;
+        let mut import = |bytes: &[u8]| -> unisono_hal::Result<u64> {
+            let memory = self.world.device.import(bytes)?;
+            let base = memory.base();
+            plain &= memory.host_ptr().map(|p| p as u64) == Some(base);
+            memories.push(memory);
+            Ok(base)
+        };
+        let [signal, slots] = &offer.direct;
+        let (signal, slots) = (import(signal)?, import(slots)?);
+        let bell = match offer.bell.as_slice() {
+            [] => 0, // a peer whose streams no one needs to wake
+            bell => import(bell)?,
+        };
+        Ok(Way::Mapped {
+            signal,
+            slots,
+            bell,
+            inline: plain,
+        })
+    }
+
+    /// Maps the arena that a peer has in host memory, and its bell, which this rank's stream does not ring.
+    fn map_staged(
         &self,
-        device: &Device,
-        offers: &[Offer],
+        offer: &Offer,
         memories: &mut Vec<Memory>,
-    ) -> Result<Vec<Plan>> {
-        let mut plans = Vec::with_capacity(offers.len());
-        for (rank, offer) in offers.iter().enumerate() {
-            if rank as u32 == self.rank {
-                plans.push(Plan::Own);
-                continue;
-            }
-            let ways = self.world.graph.ways(self.world.rank, self.members[rank]);
-            let Some(way) = ways.first() else {
-                return Err(Error::Graph(format!(
-                    "no link joins rank {} to rank {rank} (ranks {} and {} of the job); see `unisono \
-                     topo`, and which plugins and links the cluster file allows",
-                    self.rank, self.world.rank, self.members[rank]
-                )));
-            };
-            plans.push(match way.link_type {
-                LinkType::Posted => Plan::Post {
-                    plugin: way.plugin.clone(),
-                },
-                LinkType::Mapped => {
-                    let plain = Cell::new(self.is_plain() && offer.is_plain);
-                    let mut import = |bytes: &[u8]| -> Result<u64, unisono_hal::Error> {
-                        let memory = device.import(bytes)?;
-                        let base = memory.base();
-                        let is_plain = memory.host_ptr().map(|p| p as u64) == Some(base);
-                        plain.set(plain.get() && is_plain);
-                        memories.push(memory);
-                        Ok(base)
-                    };
-                    let mapped = import(&offer.signal).and_then(|signal| {
-                        let slots = import(&offer.slots_memory)?;
-                        let bell = match offer.bell.as_slice() {
-                            [] => 0, // a peer whose streams no one needs to wake
-                            bell => import(bell)?,
-                        };
-                        Ok(Way::Mapped {
-                            signal,
-                            slots,
-                            bell,
-                            inline: plain.get(),
-                        })
-                    });
-                    match mapped {
-                        Ok(way) => Plan::Mapped(way),
-                        Err(error) => Plan::Failed(error),
-                    }
-                }
-            });
+        bells: &mut Vec<Memory>,
+    ) -> Result<Way> {
+        let mut import = |bytes: &[u8]| -> Result<u64> {
+            let (memory, under) = home::import_staged(self.world, bytes)?;
+            let base = memory.base();
+            memories.push(memory);
+            memories.extend(under);
+            Ok(base)
+        };
+        let [signal, slots] = &offer.staged;
+        let way = Way::Mapped {
+            signal: import(signal)?,
+            slots: import(slots)?,
+            bell: 0,
+            inline: false,
+        };
+        if let (bell @ [_, ..], Some(ground)) = (offer.bell.as_slice(), &self.world.ground)
+            && !ground.own
+        {
+            bells.push(ground.device.import(bell)?);
         }
-        Ok(plans)
+        Ok(way)
     }
 
     /// Second round: a mapping is used only if both ends could make it.
@@ -313,13 +342,14 @@ impl<'a> Forming<'a> {
         for (rank, plan) in plans.iter().enumerate() {
             let theirs = all[rank].get(self.rank as usize) == Some(&1);
             match plan {
-                Plan::Failed(error) => {
+                Plan::Failed(Error::Plugin { source, .. }) => {
                     return Err(Error::Plugin {
-                        source: Arc::new(error.clone()),
+                        source: source.clone(),
                         peer: Some(rank as u32),
                         call: None,
                     });
                 }
+                Plan::Failed(error) => return Err(error.clone()),
                 _ if !theirs => {
                     return Err(Error::Graph(format!(
                         "rank {rank} could not map the memory of rank {}; its own error says why. To go \
@@ -334,18 +364,22 @@ impl<'a> Forming<'a> {
     }
 
     /// Third round: windows of posted links.
-    fn post(&self, plans: Vec<Plan>, signal: &Memory, slots: &Memory) -> Result<Vec<Way>> {
+    fn post(&self, plans: Vec<Plan>, homes: &Homes, kinds: &[Kind]) -> Result<Vec<Way>> {
         let mut tokens = Vec::new();
         let mut ways = Vec::with_capacity(plans.len());
         for (rank, plan) in (0..).zip(plans) {
             let way = match plan {
                 Plan::Own => Way::Own,
                 Plan::Mapped(way) => way,
-                Plan::Failed(error) => return Err(error.into()),
+                Plan::Failed(error) => return Err(error),
                 Plan::Post { plugin } => {
                     let mut posted = self.open(rank, &plugin)?;
                     tokens.extend_from_slice(&rank.to_le_bytes());
-                    for (id, memory) in [(SIGNAL_WINDOW, signal), (SLOTS_WINDOW, slots)] {
+                    let home = homes.of(&kinds[rank as usize]).ok_or_else(|| {
+                        Error::Graph(format!("no memory was made for the link to rank {rank}"))
+                    })?;
+                    let windows = [(SIGNAL_WINDOW, &home.signal), (SLOTS_WINDOW, &home.slots)];
+                    for (id, memory) in windows {
                         let token = export_window(&mut posted, id, memory)?;
                         put_bytes(&mut tokens, &token);
                     }
@@ -401,8 +435,17 @@ impl<'a> Forming<'a> {
 enum Plan {
     Own,
     Mapped(Way),
-    Failed(unisono_hal::Error),
+    Failed(Error),
     Post { plugin: String },
+}
+
+impl Plan {
+    fn of<E: Into<Error>>(mapped: std::result::Result<Way, E>) -> Self {
+        match mapped {
+            Ok(way) => Self::Mapped(way),
+            Err(error) => Self::Failed(error.into()),
+        }
+    }
 }
 
 impl Offer {
@@ -416,8 +459,9 @@ impl Offer {
                 reduce: reader.u64()?,
                 cores: reader.u32()?,
             },
-            signal: reader.bytes()?.to_vec(),
-            slots_memory: reader.bytes()?.to_vec(),
+            support: Support::parse(&mut reader)?,
+            direct: [reader.bytes()?.to_vec(), reader.bytes()?.to_vec()],
+            staged: [reader.bytes()?.to_vec(), reader.bytes()?.to_vec()],
             bell: reader.bytes()?.to_vec(),
         })
     }

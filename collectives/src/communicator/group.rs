@@ -10,6 +10,7 @@ use super::Communicator;
 use super::asked::{Asked, Here, Span};
 use super::ops::{counts, pairs};
 use super::shared::Shared;
+use super::staged::Staged;
 use super::start::Checked;
 use crate::error::{Error, Result};
 use crate::progress::progress;
@@ -66,12 +67,16 @@ struct Collected<'env> {
     asked: Owned,
     dtype: DataType,
     reduction: Option<Reduction>,
+    /// Whether its buffers are slices, else addresses for the device.
+    slices: bool,
 }
 
 /// A group that was started.
 struct Started {
     /// The number of the last call on each communicator that is to be waited for.
     last: Vec<(Arc<Shared>, u64)>,
+    /// Slices that stand on a device, with whose call they belong to.
+    staged: Vec<(Arc<Shared>, Staged)>,
     /// What broke a communicator meanwhile.
     broken: Option<Error>,
 }
@@ -128,16 +133,47 @@ impl<'env> Group<'env> {
                 result = result.and(waited);
             }
         }
-        started.broken.map_or(result, Err)
+        let mut result = started.broken.map_or(result, Err);
+        for (shared, staged) in started.staged {
+            let of_call = shared.lane.failure().cloned().map_or(Ok(()), Err);
+            result = result.and(shared.unstage(staged, of_call));
+        }
+        result
     }
 
     /// Starts all.
     fn start(self) -> Result<Started> {
+        let mut staged = Vec::new();
+        let started = self.start_staged(&mut staged);
+        match started {
+            Ok(started) => Ok(Started { staged, ..started }),
+            Err(error) => {
+                // Nothing was started.
+                staged.into_iter().for_each(|(_, staged)| staged.unused());
+                Err(error)
+            }
+        }
+    }
+
+    fn start_staged(&self, staged: &mut Vec<(Arc<Shared>, Staged)>) -> Result<Started> {
         let mut by_communicator: Vec<(&Communicator, Vec<Checked<'_>>)> = Vec::new();
         for (index, call) in self.calls.iter().enumerate() {
             let request = call
                 .on
                 .request(call.asked.borrow(), call.dtype, call.reduction.clone());
+            let shared = &call.on.shared;
+            let on_stream = !self.streams_of(call.on).is_empty();
+            let slices = match call.slices {
+                true => (shared.stage(&request, on_stream)).map_err(|e| named(e, index))?,
+                false => None,
+            };
+            let request = match slices {
+                None => request,
+                Some((slices, request)) => {
+                    staged.push((shared.clone(), slices));
+                    request
+                }
+            };
             let checked = (call.on.shared)
                 .prepare(request)
                 .map_err(|error| named(error, index))?;
@@ -158,7 +194,11 @@ impl<'env> Group<'env> {
                 Err(error) => broken = broken.or(Some(error)),
             }
         }
-        Ok(Started { last, broken })
+        Ok(Started {
+            last,
+            staged: Vec::new(),
+            broken,
+        })
     }
 
     /// The streams of a communicator's calls, each once, in the order in which they are locked.
@@ -371,7 +411,7 @@ impl<'env> OnCommunicator<'_, 'env> {
     #[allow(unsafe_code, reason = "takes addresses")]
     pub unsafe fn raw(&mut self, call: RawCall<'_>) -> Result<()> {
         let asked = self.communicator.asked(&call);
-        self.collect(asked, call.dtype, call.reduction)
+        self.collect(asked, call.dtype, call.reduction, false)
     }
 
     /// The group's calls on this communicator run on `stream`: they begin when it has come to them,
@@ -404,7 +444,7 @@ impl<'env> OnCommunicator<'_, 'env> {
         asked: Result<Asked<'_>>,
         reduction: Option<Reduction>,
     ) -> Result<()> {
-        self.collect(asked, T::TYPE, reduction)
+        self.collect(asked, T::TYPE, reduction, true)
     }
 
     fn collect(
@@ -412,6 +452,7 @@ impl<'env> OnCommunicator<'_, 'env> {
         asked: Result<Asked<'_>>,
         dtype: DataType,
         reduction: Option<Reduction>,
+        slices: bool,
     ) -> Result<()> {
         let index = self.group.calls.len();
         let asked = asked.map_err(|error| named(error, index))?;
@@ -420,6 +461,7 @@ impl<'env> OnCommunicator<'_, 'env> {
             asked: Owned::new(asked),
             dtype,
             reduction,
+            slices,
         });
         Ok(())
     }

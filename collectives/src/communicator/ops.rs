@@ -26,11 +26,11 @@ impl Communicator {
 
     fn reduces<T: Element>(&self, asked: Asked<'_>, how: impl Into<Reduction>) -> Result<()> {
         self.shared
-            .run(self.request(asked, T::TYPE, Some(how.into())))
+            .run_slices(self.request(asked, T::TYPE, Some(how.into())))
     }
 
     fn moves<T: Element>(&self, asked: Asked<'_>) -> Result<()> {
-        self.shared.run(self.request(asked, T::TYPE, None))
+        self.shared.run_slices(self.request(asked, T::TYPE, None))
     }
 
     pub(super) fn request<'a>(

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use unisono_hal::SupportQuery;
 use unisono_plan::cost::Picoseconds;
 use unisono_plan::geometry::Sizes;
 use unisono_plan::select::{self, Front, Overrides, SelectError, Selection};
@@ -15,6 +14,7 @@ use super::asked::Asked;
 use super::force::Forced;
 use super::shared::{Shared, mix};
 use super::start::Request;
+use super::support;
 use crate::error::{Error, Result};
 use crate::execute::{Direct, Planned};
 use crate::reduction::{How, Order};
@@ -144,7 +144,7 @@ impl Shared {
     fn make(&self, key: &Key) -> Result<Planned> {
         let call = key.kind.name();
         self.check_ranks(key.op)?;
-        self.check_device(key)?;
+        self.check_devices(key)?;
         let element = key.dtype.size() as u64;
         let bytes = key
             .elements(self.size())
@@ -309,44 +309,13 @@ impl Shared {
         Ok(front)
     }
 
-    /// What the device cannot do is refused here, on every rank, and never discovered on the way.
-    fn check_device(&self, key: &Key) -> Result<()> {
-        use unisono_abi::command_kind::{CALL, REDUCE, SCALE};
-        let Some(kind) = key.reduction else {
-            return Ok(());
-        };
-        let device = &self.world.device;
-        let has = |command, reduction| {
-            let place = unisono_hal::Place::Device;
-            device.supports(&SupportQuery {
-                command,
-                dtype: key.dtype.code(),
-                reduction,
-                source: place,
-                destination: place,
-            })
-        };
-        let reduces = self.size() > 1;
-        let lacks = match kind {
-            ReductionKind::User(_) if reduces && !has(CALL, 0) => {
-                "cannot call a function of this process: a reduction of the user's own runs where \
-                 the CPU computes"
-                    .to_owned()
-            }
-            ReductionKind::ScaledSum if !has(SCALE, 0) => {
-                format!("cannot multiply {} by a factor", key.dtype)
-            }
-            _ => match key.op() {
-                Some(op) if reduces && !has(REDUCE, op.code()) => {
-                    format!("has no {kind} of {}", key.dtype)
-                }
-                _ => return Ok(()),
-            },
-        };
-        Err(Error::Unsupported {
-            call: key.kind.name(),
-            why: format!("device `{}` {lacks}", device.info().name),
-        })
+    /// What a device of some rank cannot do is refused here, on every rank, and never discovered on the
+    /// way.
+    fn check_devices(&self, key: &Key) -> Result<()> {
+        match key.reduction {
+            None => Ok(()),
+            Some(kind) => support::check(&self.supports, key.kind.name(), key.dtype, kind),
+        }
     }
 
     fn check_ranks(&self, op: Op) -> Result<()> {

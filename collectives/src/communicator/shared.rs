@@ -11,6 +11,7 @@ use unisono_plan::select::Overrides;
 
 use super::let_go::LetGo;
 use super::plans::Plans;
+use super::support::Support;
 use super::window::Windows;
 use super::wire;
 use crate::error::{Error, Mismatch, RankStatus, Result, Timeout};
@@ -56,6 +57,8 @@ pub(crate) struct Shared {
     mapped: Vec<bool>,
     pub policy: Policy,
     pub slot_bytes: u64,
+    /// By rank: what its device can compute.
+    pub(super) supports: Vec<Support>,
     pub generation: u32,
     exchanges: AtomicU64,
     shrinks: AtomicU64,
@@ -94,6 +97,7 @@ impl Shared {
         slot_bytes: u64,
         exchanges: u64,
         mapped: Vec<bool>,
+        supports: Vec<Support>,
     ) -> Arc<Self> {
         let position = members.iter().position(|m| *m == world.rank);
         let shared = Arc::new(Self {
@@ -111,6 +115,7 @@ impl Shared {
             policy,
             name,
             slot_bytes,
+            supports,
             generation: crate::fork::generation(),
             exchanges: AtomicU64::new(exchanges),
             shrinks: AtomicU64::new(0),

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use unisono_hal::{ExportKind, Memory, MemoryKind, MemoryRequest};
 
 use super::asked::Ends;
-use super::buffer::bytes_of;
+use super::buffer::{self, bytes_of};
 use super::shared::mix;
 use super::{Communicator, Shared};
 use crate::Element;
@@ -297,11 +297,36 @@ impl<T> Window<T> {
         !self.inner.bases.is_empty()
     }
 
+    /// Fills this rank's part. Blocks until the elements are there. Peers may read them in collectives
+    /// that this rank calls later.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there are more or fewer elements; what the plugin says.
+    pub fn write(&mut self, from: &[T]) -> Result<()>
+    where
+        T: Element,
+    {
+        let transfer = self.shared.world.transfer.as_deref();
+        buffer::write(&self.inner.memory, transfer, self.len, from)
+    }
+
+    /// What this rank's part holds. Blocks until the elements are here.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there are more or fewer elements; what the plugin says.
+    pub fn read(&self, to: &mut [T]) -> Result<()>
+    where
+        T: Element,
+    {
+        let transfer = self.shared.world.transfer.as_deref();
+        buffer::read(&self.inner.memory, transfer, self.len, to)
+    }
+
     fn host(&self) -> *mut T {
         self.inner
             .memory
             .host_ptr()
-            .expect("this device's memory is not visible to the CPU; copy it instead")
+            .expect("the CPU does not see this device's memory: use `read` and `write`")
             .cast()
     }
 }

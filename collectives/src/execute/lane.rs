@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use unisono_hal::{Device, Memory, Stream};
+use unisono_hal::{Device, Stream};
 
+use super::holdings::Holdings;
 use super::op::Op;
 use super::peer::{Own, Peer, Way};
 use super::state::{GRACE, State};
@@ -58,11 +59,11 @@ impl Lane {
         peers: Vec<Peer>,
         device: Device,
         stream: Stream,
-        memories: Vec<Memory>,
+        holdings: Holdings,
     ) -> Self {
         let posted = peers.iter().any(|p| matches!(p.way, Way::Posted(_)));
         Self {
-            state: Mutex::new(State::new(own, peers, device, stream, memories)),
+            state: Mutex::new(State::new(own, peers, device, stream, holdings)),
             enqueued: AtomicU64::new(0),
             completed: AtomicU64::new(0),
             failure: OnceLock::new(),

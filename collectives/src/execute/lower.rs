@@ -135,11 +135,12 @@ impl Lowering<'_> {
             let beside = self.deferred.is_some();
             self.peers[target].await_credits(&self.own, self.stream, credits, beside);
         }
-        let posted = matches!(self.peers[target].way, Way::Posted(_));
+        let gathers = self.peers[target].gathers();
+        let posted = gathers.is_some();
         self.runs.clear();
         match value {
             Value::Empty => {}
-            Value::Copy(src) if posted => {
+            Value::Copy(src) if gathers == Some(true) => {
                 let src = self.resolve(op, src, piece);
                 self.gather(op, &src, piece);
             }
@@ -147,6 +148,10 @@ impl Lowering<'_> {
                 let slot = self.peers[target].next_slot(&self.own, inline);
                 let src = self.resolve(op, src, piece);
                 self.copy(op, &Resolved::packed(slot, src.blocks), &src, piece);
+                self.runs.push(Run {
+                    address: slot,
+                    bytes,
+                });
             }
             Value::Reduce { a, b, last } => {
                 let slot = self.peers[target].next_slot(&self.own, inline);

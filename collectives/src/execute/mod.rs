@@ -6,6 +6,7 @@
 
 mod direct;
 mod group;
+mod holdings;
 mod lane;
 mod lower;
 mod mark;
@@ -18,10 +19,11 @@ mod track;
 use unisono_hal::Batch;
 
 pub(crate) use direct::Direct;
+pub(crate) use holdings::{Bells, Holdings};
 pub(crate) use lane::{Lane, OnFailure};
 pub(crate) use mark::{Flag, Gate, Mark};
 pub(crate) use op::{Op, PeerBuffers, Planned};
-pub(crate) use peer::{Own, Peer, Posted, SIGNAL_WINDOW, SLOTS_WINDOW, Way};
+pub(crate) use peer::{Near, Own, Peer, Posted, SIGNAL_WINDOW, SLOTS_WINDOW, Way};
 pub(crate) use state::State;
 
 #[allow(

@@ -59,6 +59,7 @@ pub(crate) struct Source {
 pub(crate) struct Peer {
     pub rank: u32,
     pub way: Way,
+    pub near: Near,
     /// Puts sent and received so far.
     pub sent: u64,
     pub received: u64,
@@ -77,22 +78,46 @@ pub(crate) struct Peer {
     pub messages_received: u32,
 }
 
-/// This rank's own arena, and which rank it is.
+/// Which rank this is, and how all arenas are cut.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Own {
     pub rank: u32,
     pub arena: Arena,
+}
+
+/// The arena of this rank's that a peer writes: of the device's memory, or of the host's for a peer
+/// that does not reach that.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Near {
+    /// For commands of this rank's device.
     pub signal: u64,
     pub slots: u64,
-    /// Where the CPU sees the signal part.
+    /// For the CPU and for links; `slots_host` is 0 where the CPU does not see the slots.
     pub signal_host: u64,
+    pub slots_host: u64,
+}
+
+impl Near {
+    /// A run among the slots, where a link finds it. Where the CPU is the device, all memory is alike and
+    /// the two addresses are one.
+    fn at_link(&self, run: Run) -> Run {
+        if run.bytes == 0 {
+            return run;
+        }
+        let address = run.address.wrapping_sub(self.slots);
+        Run {
+            address: address.wrapping_add(self.slots_host),
+            ..run
+        }
+    }
+
+    /// Whether links read what the device reads, wherever it lies.
+    fn is_plain(&self) -> bool {
+        self.slots == self.slots_host
+    }
 }
 
 impl Own {
-    pub(super) fn counter(&self, peer: u32, counter: Counter) -> u64 {
-        self.signal + self.arena.counter(peer, counter)
-    }
-
     fn slot_of(&self, number: u64) -> u32 {
         (number % u64::from(self.arena.depth)) as u32
     }
@@ -103,10 +128,11 @@ impl Own {
 }
 
 impl Peer {
-    pub(crate) fn new(rank: u32, way: Way) -> Self {
+    pub(crate) fn new(rank: u32, way: Way, near: Near) -> Self {
         Self {
             rank,
             way,
+            near,
             sent: 0,
             received: 0,
             credits: 0,
@@ -117,6 +143,19 @@ impl Peer {
             current_inline: false,
             messages_sent: 0,
             messages_received: 0,
+        }
+    }
+
+    fn counter(&self, own: &Own, counter: Counter) -> u64 {
+        self.near.signal + own.arena.counter(self.rank, counter)
+    }
+
+    /// Whether the peer's link reads callers' buffers by itself: `None` where there is no link. Else puts
+    /// are first copied to a slot that it reads.
+    pub(super) fn gathers(&self) -> Option<bool> {
+        match self.way {
+            Way::Posted(_) => Some(self.near.is_plain()),
+            Way::Own | Way::Mapped { .. } => None,
         }
     }
 
@@ -134,7 +173,7 @@ impl Peer {
                 signal + own.arena.data_flag(own.rank, flag) + INLINE_OFFSET
             }
             Way::Mapped { slots, .. } => slots + own.arena.slot(own.rank, slot),
-            Way::Own | Way::Posted(_) => own.slots + own.arena.send_slot(self.rank, slot),
+            Way::Own | Way::Posted(_) => self.near.slots + own.arena.send_slot(self.rank, slot),
         }
     }
 
@@ -143,9 +182,9 @@ impl Peer {
         let last = self.received.wrapping_sub(1);
         if self.current_inline {
             let flag = own.flag_of(last);
-            return own.signal + own.arena.data_flag(self.rank, flag) + INLINE_OFFSET;
+            return self.near.signal + own.arena.data_flag(self.rank, flag) + INLINE_OFFSET;
         }
-        own.slots + own.arena.slot(self.rank, own.slot_of(last))
+        self.near.slots + own.arena.slot(self.rank, own.slot_of(last))
     }
 
     /// The number of the flag that the next put to the peer raises.
@@ -185,12 +224,20 @@ impl Peer {
         credits: u64,
         beside: bool,
     ) {
-        let flag = own.signal + own.arena.credit_flag(self.rank);
-        let counter = own.counter(self.rank, Counter::CreditWait);
+        let flag = own.arena.credit_flag(self.rank);
+        let counter = own.arena.counter(self.rank, Counter::CreditWait);
+        let Near {
+            signal,
+            signal_host,
+            ..
+        } = self.near;
         for _ in self.credits..credits {
             match &mut self.way {
-                Way::Posted(posted) if !beside => posted.batch.wait(flag, counter, None),
-                _ => stream.wait(flag, counter, None),
+                Way::Posted(posted) if !beside => {
+                    let wait = (signal_host + flag, signal_host + counter);
+                    posted.batch.wait(wait.0, wait.1, None);
+                }
+                _ => stream.wait(signal + flag, signal + counter, None),
             }
         }
         self.credits = credits;
@@ -205,7 +252,7 @@ impl Peer {
         };
         stream.signal(
             signal + own.arena.data_flag(own.rank, flag),
-            own.counter(self.rank, Counter::DataSignal(flag)),
+            self.counter(own, Counter::DataSignal(flag)),
             bell,
             words,
         );
@@ -219,9 +266,9 @@ impl Peer {
         runs: &[Run],
         words: Option<[u64; 3]>,
     ) {
-        let rank = self.rank;
+        let (rank, near) = (self.rank, self.near);
         if let Way::Posted(posted) = &mut self.way {
-            ring(own, rank, stream, &mut posted.batch);
+            ring(own, rank, near, stream, &mut posted.batch);
         }
         self.puts(own, runs, words, |posted, put| posted.batch.put(&put));
     }
@@ -236,7 +283,7 @@ impl Peer {
     ) {
         let (slot, flag) = (own.slot_of(self.sent), own.flag_of(self.sent));
         self.sent += 1;
-        let rank = self.rank;
+        let (rank, near) = (self.rank, self.near);
         let Way::Posted(posted) = &mut self.way else {
             unreachable!("only posted links take puts");
         };
@@ -252,7 +299,7 @@ impl Peer {
         for run in before {
             let part = Put {
                 dst_offset: offset,
-                ..gathered(*run)
+                ..gathered(near.at_link(*run))
             };
             put(posted, part);
             offset += run.bytes;
@@ -266,10 +313,10 @@ impl Peer {
             signal: Some((SIGNAL_WINDOW, own.arena.data_flag(own.rank, flag))),
             words,
             done: Some((
-                own.signal + own.arena.done_flag(rank),
-                own.counter(rank, Counter::DoneSignal),
+                near.signal_host + own.arena.done_flag(rank),
+                near.signal_host + own.arena.counter(rank, Counter::DoneSignal),
             )),
-            ..gathered(last)
+            ..gathered(near.at_link(last))
         };
         put(posted, part);
         posted.outstanding.push_back(span);
@@ -282,7 +329,7 @@ impl Peer {
         let Way::Posted(posted) = &self.way else {
             return true;
         };
-        let done = crate::arena::read(own.signal_host + own.arena.done_flag(self.rank));
+        let done = crate::arena::read(self.near.signal_host + own.arena.done_flag(self.rank));
         done == posted.puts
     }
 
@@ -310,8 +357,8 @@ impl Peer {
         let flag = self.next_data(own);
         self.take(blocks, bytes);
         stream.wait(
-            own.signal + own.arena.data_flag(self.rank, flag),
-            own.counter(self.rank, Counter::DataWait(flag)),
+            self.near.signal + own.arena.data_flag(self.rank, flag),
+            self.counter(own, Counter::DataWait(flag)),
             words,
         );
     }
@@ -324,18 +371,14 @@ impl Peer {
 
     /// Tells the peer that puts were given back.
     pub(super) fn release(&mut self, own: &Own, stream: &mut Batch) {
-        let rank = self.rank;
+        let (rank, near) = (self.rank, self.near);
         let flag = own.arena.credit_flag(own.rank);
+        let counter = self.counter(own, Counter::CreditSignal);
         match &mut self.way {
             Way::Own => {}
-            Way::Mapped { signal, bell, .. } => stream.signal(
-                *signal + flag,
-                own.counter(rank, Counter::CreditSignal),
-                *bell,
-                None,
-            ),
+            Way::Mapped { signal, bell, .. } => stream.signal(*signal + flag, counter, *bell, None),
             Way::Posted(posted) => {
-                ring(own, rank, stream, &mut posted.batch);
+                ring(own, rank, near, stream, &mut posted.batch);
                 posted.batch.put(&credit(own));
             }
         }
@@ -343,7 +386,7 @@ impl Peer {
 
     /// Wait until the link has let go of every source that overlaps `[from, to)`.
     pub(super) fn settle(&mut self, own: &Own, stream: &mut Batch, from: u64, to: u64) {
-        let rank = self.rank;
+        let (rank, near) = (self.rank, self.near);
         let Way::Posted(posted) = &mut self.way else {
             return;
         };
@@ -352,16 +395,16 @@ impl Peer {
             .iter()
             .rposition(|source| source.from < to && from < source.to);
         if let Some(last) = overlapping {
-            await_done(own, rank, stream, posted, last + 1);
+            await_done(own, rank, near, stream, posted, last + 1);
         }
     }
 
     /// Wait until the link has let go of every source.
     pub(super) fn settle_all(&mut self, own: &Own, stream: &mut Batch) {
-        let rank = self.rank;
+        let (rank, near) = (self.rank, self.near);
         if let Way::Posted(posted) = &mut self.way {
             let all = posted.outstanding.len();
-            await_done(own, rank, stream, posted, all);
+            await_done(own, rank, near, stream, posted, all);
         }
     }
 }
@@ -402,15 +445,25 @@ pub(super) fn credit(own: &Own) -> Put {
 }
 
 /// The stream rings the link: what it did before is done.
-fn ring(own: &Own, rank: u32, stream: &mut Batch, link: &mut Batch) {
-    let flag = own.signal + own.arena.doorbell_flag(rank);
-    stream.signal(flag, own.counter(rank, Counter::DoorbellSignal), 0, None);
-    link.wait(flag, own.counter(rank, Counter::DoorbellWait), None);
+fn ring(own: &Own, rank: u32, near: Near, stream: &mut Batch, link: &mut Batch) {
+    let flag = own.arena.doorbell_flag(rank);
+    let [rings, waits] = [Counter::DoorbellSignal, Counter::DoorbellWait]
+        .map(|counter| own.arena.counter(rank, counter));
+    stream.signal(near.signal + flag, near.signal + rings, 0, None);
+    link.wait(near.signal_host + flag, near.signal_host + waits, None);
 }
 
-fn await_done(own: &Own, rank: u32, stream: &mut Batch, posted: &mut Posted, puts: usize) {
-    let flag = own.signal + own.arena.done_flag(rank);
+fn await_done(
+    own: &Own,
+    rank: u32,
+    near: Near,
+    stream: &mut Batch,
+    posted: &mut Posted,
+    puts: usize,
+) {
+    let flag = near.signal + own.arena.done_flag(rank);
+    let counter = near.signal + own.arena.counter(rank, Counter::DoneWait);
     for _ in posted.outstanding.drain(..puts) {
-        stream.wait(flag, own.counter(rank, Counter::DoneWait), None);
+        stream.wait(flag, counter, None);
     }
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use unisono_hal::{Device, Memory, Queue, Stream};
+use unisono_hal::{Device, Queue, Stream};
 
 use super::group::{Beside, Messages};
+use super::holdings::{Bells, Holdings};
 use super::mark::Gate;
 use super::op::Op;
 use super::peer::{Ended, Own, Peer, Posted, Way};
@@ -31,8 +32,8 @@ pub(crate) struct State {
     history: [Option<Call>; HISTORY],
     /// Where streams of the user's and this lane wait for each other.
     gates: Vec<Arc<Gate>>,
-    /// The arena and what peers gave to map: freed after the streams and the links.
-    _memories: Vec<Memory>,
+    /// Freed after the streams and the links.
+    holdings: Holdings,
 }
 
 impl State {
@@ -41,7 +42,7 @@ impl State {
         peers: Vec<Peer>,
         device: Device,
         stream: Stream,
-        memories: Vec<Memory>,
+        holdings: Holdings,
     ) -> Self {
         Self {
             common: Common::new(own, peers, device),
@@ -51,7 +52,7 @@ impl State {
             collectives: 0,
             history: [None; HISTORY],
             gates: Vec::new(),
-            _memories: memories,
+            holdings,
         }
     }
 
@@ -98,11 +99,7 @@ impl State {
 
     /// Bytes of memory that this rank owns for the lane.
     pub(super) fn held_bytes(&self) -> u64 {
-        if self.common.peers.len() < 2 {
-            return 0;
-        }
-        let arena = self.common.own.arena;
-        arena.signal_bytes() + arena.slots_bytes() + self.common.scratch_bytes()
+        self.holdings.arena_bytes + self.common.scratch_bytes()
     }
 
     /// The number of this rank's next collective.
@@ -223,7 +220,8 @@ impl State {
             self.advance_beside()?
         };
         if !self.beside.running {
-            moved |= advance(&mut self.main, &mut self.common)?;
+            let bells = self.holdings.bells.as_ref();
+            moved |= advance(&mut self.main, &mut self.common, bells)?;
         }
         if self.common.posted {
             moved |= self.drive_links(|posted| Ok(posted.link.poll(BUDGET)?.moved))?;
@@ -243,7 +241,7 @@ impl State {
         }
         let mut moved = false;
         for track in &mut self.beside.tracks {
-            moved |= advance(track, &mut self.common)?;
+            moved |= advance(track, &mut self.common, self.holdings.bells.as_ref())?;
             track.post(&mut self.common);
             track.retire(self.common.own.rank)?;
         }
@@ -311,13 +309,13 @@ impl State {
     /// A peer may be writing the same flags, so this is repeated until the streams are drained.
     fn poison(&self) {
         self.gates.iter().for_each(|gate| gate.release());
-        let own = &self.common.own;
-        if own.signal_host == 0 {
-            // One rank alone has no flags.
-            return;
-        }
-        for offset in own.arena.flags() {
-            crate::arena::poison(own.signal_host + offset);
+        let arena = self.common.own.arena;
+        // A rank alone has no flags.
+        let peers = self.common.peers.iter();
+        for peer in peers.filter(|peer| peer.near.signal_host != 0) {
+            for offset in arena.flags_of(peer.rank) {
+                crate::arena::poison(peer.near.signal_host + offset);
+            }
         }
     }
 
@@ -352,7 +350,7 @@ impl State {
 
 /// Feeds a track's stream and makes it go on.
 #[inline]
-fn advance(track: &mut Track, common: &mut Common) -> Result<bool> {
+fn advance(track: &mut Track, common: &mut Common, bells: Option<&Bells>) -> Result<bool> {
     let direct = track.run_directly(common)?;
     let fed = match direct {
         Some(Fed::All(moved)) => return Ok(moved),
@@ -360,10 +358,16 @@ fn advance(track: &mut Track, common: &mut Common) -> Result<bool> {
         None if common.posted => track.feed(common, submit_links)?,
         None => track.feed(common, |_| Ok(false))?,
     };
+    let before = track.finished;
     let polled = match fed {
         Fed::All(moved) => track.poll().map(|more| moved | more),
         Fed::Failed(error) => Err(error),
     };
+    if track.finished != before
+        && let Some(bells) = bells
+    {
+        bells.ring();
+    }
     polled.map_err(|error| stream_error(track, common.own.rank, error))
 }
 

@@ -230,8 +230,16 @@ impl<R: Runtime> AcceleratorMemory<R> {
     pub(crate) fn register_host(device: &Arc<State<R>>, range: HostRange) -> Result<Self> {
         fork::check()?;
         // SAFETY: the caller keeps it alive until the handle is dropped, by the contract.
-        let registered = unsafe { device.runtime.register(range.address, range.bytes) }?;
-        let base = device.runtime.device_address(range.address)?;
+        unsafe {
+            device
+                .process()
+                .register(&device.runtime, range.address, range.bytes)
+        }?;
+        let base = device.runtime.device_address(range.address);
+        let base = base.inspect_err(|_| {
+            let process = device.process();
+            process.unregister(&device.runtime, range.address, range.bytes);
+        })?;
         let view = MemoryView {
             place: Place::Host,
             base,
@@ -240,12 +248,7 @@ impl<R: Runtime> AcceleratorMemory<R> {
             generation: 0,
             device: device.runtime.id(),
         };
-        let keep = if registered {
-            Keep::Registered
-        } else {
-            Keep::Nothing
-        };
-        Ok(Self::new(device, view, keep))
+        Ok(Self::new(device, view, Keep::Registered))
     }
 
     /// The caller's device memory.
@@ -438,7 +441,10 @@ impl<R: Runtime> Drop for AcceleratorMemory<R> {
         // Streams that were dropped may still be at work on it.
         self.device.settle();
         if matches!(self.keep, Keep::Registered) {
-            self.device.runtime.unregister(self.view.host);
+            let (runtime, view) = (&self.device.runtime, &self.view);
+            self.device
+                .process()
+                .unregister(runtime, view.host, view.bytes);
         }
     }
 }

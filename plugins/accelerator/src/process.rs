@@ -18,8 +18,18 @@ pub struct Process<R: Runtime> {
     pub(crate) regions: Regions,
     /// Memory that can be exported or was imported.
     shared: Mutex<Option<HashMap<Nonce, Weak<Kept<R>>>>>,
+    /// Host memory of callers', by address and length.
+    registered: Mutex<Option<HashMap<(u64, u64), Registered>>>,
     /// Opened devices by number: streams and pinned lines are kept for all who open one.
     devices: Mutex<Option<HashMap<u32, Weak<State<R>>>>>,
+}
+
+/// A range that callers registered.
+struct Registered {
+    /// Handles of it.
+    count: u64,
+    /// Whether it was this plugin that registered it with the runtime.
+    own: bool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -39,6 +49,7 @@ impl<R: Runtime> Process<R> {
         Self {
             regions: Regions::new(),
             shared: Mutex::new(None),
+            registered: Mutex::new(None),
             devices: Mutex::new(None),
         }
     }
@@ -58,6 +69,41 @@ impl<R: Runtime> Process<R> {
         let state = Arc::new(make()?);
         devices.insert(number, Arc::downgrade(&state));
         Ok(state)
+    }
+
+    /// Registers host memory, once for all who ask: ranks that are threads of one process reach the same
+    /// memory of a peer's, and the runtime knows it once.
+    ///
+    /// # Safety
+    /// As [`Runtime::register`], until as many [`unregister`](Self::unregister).
+    #[allow(unsafe_code, reason = "registers memory by address")]
+    pub(crate) unsafe fn register(&self, runtime: &R, host: u64, bytes: u64) -> Result<()> {
+        let mut registered = lock(&self.registered);
+        let registered = registered.get_or_insert_default();
+        if let Some(known) = registered.get_mut(&(host, bytes)) {
+            known.count += 1;
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        let own = unsafe { runtime.register(host, bytes) }?;
+        registered.insert((host, bytes), Registered { count: 1, own });
+        Ok(())
+    }
+
+    /// Ends a registration, with the last who asked.
+    pub(crate) fn unregister(&self, runtime: &R, host: u64, bytes: u64) {
+        let mut registered = lock(&self.registered);
+        let registered = registered.get_or_insert_default();
+        let Some(known) = registered.get_mut(&(host, bytes)) else {
+            return;
+        };
+        known.count -= 1;
+        if known.count == 0 {
+            if known.own {
+                runtime.unregister(host);
+            }
+            registered.remove(&(host, bytes));
+        }
     }
 
     /// Remembers memory by its proof.

@@ -195,8 +195,9 @@ impl Around<'_> {
         let peer = &mut self.peers[to as usize];
         let inline = peer.is_inline(u64::from(bytes));
         if let Some(credits) = peer.lacks_credits(own, inline) {
-            let flag = own.signal_host + own.arena.credit_flag(to);
-            let counter = own.signal_host + own.arena.counter(to, Counter::CreditWait);
+            let home = peer.near.signal_host;
+            let flag = home + own.arena.credit_flag(to);
+            let counter = home + own.arena.counter(to, Counter::CreditWait);
             // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
             if !unsafe { flag::pass(flag, counter, credits - peer.credits(), None) } {
                 return None;
@@ -218,7 +219,7 @@ impl Around<'_> {
         peer.signed = self.number;
         peer.sent += 1;
         let flag = signal + own.arena.data_flag(own.rank, number);
-        let counter = own.signal_host + own.arena.counter(to, Counter::DataSignal(number));
+        let counter = peer.near.signal_host + own.arena.counter(to, Counter::DataSignal(number));
         // SAFETY: the flag is in the peer's arena, which the lane keeps imported; else as above.
         unsafe { flag::raise(flag, counter, words) };
         self.note(bell);
@@ -230,8 +231,9 @@ impl Around<'_> {
         let peer = &mut self.peers[from as usize];
         let number = peer.next_data(own);
         let words = (peer.compared != self.number).then(|| op.words_from(from));
-        let flag = own.signal_host + own.arena.data_flag(from, number);
-        let counter = own.signal_host + own.arena.counter(from, Counter::DataWait(number));
+        let home = peer.near.signal_host;
+        let flag = home + own.arena.data_flag(from, number);
+        let counter = home + own.arena.counter(from, Counter::DataWait(number));
         // SAFETY: as in `begin`.
         let passed = unsafe { flag::pass(flag, counter, 1, words) };
         if passed {
@@ -251,7 +253,7 @@ impl Around<'_> {
             unreachable!("only mapped peers are reached directly");
         };
         let flag = signal + own.arena.credit_flag(own.rank);
-        let counter = own.signal_host + own.arena.counter(from, Counter::CreditSignal);
+        let counter = peer.near.signal_host + own.arena.counter(from, Counter::CreditSignal);
         // SAFETY: as in `raise`.
         unsafe { flag::raise(flag, counter, None) };
         self.note(bell);

@@ -1,0 +1,202 @@
+//! This rank's arenas: where its half of its channels lies.
+//!
+//! A peer that maps the device's memory writes an arena there. One that does not, but is on the node,
+//! writes an arena in host memory that both devices reach; and links write and read one that the CPU
+//! sees. Where the device is the CPU, all three are one. Only what some peer needs is made.
+
+use unisono_hal::{ExportKind, Memory, MemoryKind, MemoryRequest};
+
+use crate::arena::Arena;
+use crate::error::{Error, Result};
+use crate::execute::Near;
+use crate::ground::Ground;
+use crate::world::World;
+
+/// How a peer is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Own,
+    /// Its device's memory is mapped.
+    Direct,
+    /// Through the host's memory, which both devices reach.
+    Staged,
+    /// By a plugin's link.
+    Posted(String),
+}
+
+/// One arena.
+pub(super) struct Home {
+    pub near: Near,
+    pub signal: Memory,
+    pub slots: Memory,
+    /// What gave the memory that the two above are registrations of.
+    under: Vec<Memory>,
+}
+
+/// The arenas that this rank has.
+#[derive(Default)]
+pub(super) struct Homes {
+    direct: Option<Home>,
+    staged: Option<Home>,
+    posted: Option<Home>,
+}
+
+impl Homes {
+    pub(super) fn new(world: &World, arena: Arena, kinds: &[Kind]) -> Result<Self> {
+        let plain = world.device.info().reaches(unisono_abi::reach::HOST);
+        let mut homes = Self::default();
+        for kind in kinds {
+            match kind {
+                Kind::Own => {}
+                _ if plain => make(&mut homes.direct, || Home::direct(world, arena))?,
+                Kind::Direct => make(&mut homes.direct, || Home::direct(world, arena))?,
+                Kind::Staged => make(&mut homes.staged, || Home::staged(world, arena))?,
+                Kind::Posted(_) => make(&mut homes.posted, || Home::posted(world, arena))?,
+            }
+        }
+        Ok(homes)
+    }
+
+    /// The arena that a peer of this kind writes.
+    pub(super) fn of(&self, kind: &Kind) -> Option<&Home> {
+        let own = match kind {
+            Kind::Own => return None,
+            Kind::Direct => &self.direct,
+            Kind::Staged => &self.staged,
+            Kind::Posted(_) => &self.posted,
+        };
+        own.as_ref().or(self.direct.as_ref())
+    }
+
+    fn all(self) -> impl Iterator<Item = Home> {
+        [self.direct, self.staged, self.posted]
+            .into_iter()
+            .flatten()
+    }
+
+    /// Bytes of all.
+    pub(super) fn bytes(&self) -> u64 {
+        let all = [&self.direct, &self.staged, &self.posted];
+        let homes = all.into_iter().flatten();
+        homes.map(|home| home.signal.len() + home.slots.len()).sum()
+    }
+
+    /// The memory, in the order in which it is to be freed.
+    pub(super) fn into_memories(self) -> impl Iterator<Item = Memory> {
+        self.all()
+            .flat_map(|home| [home.signal, home.slots].into_iter().chain(home.under))
+    }
+}
+
+fn make(home: &mut Option<Home>, make: impl FnOnce() -> Result<Home>) -> Result<()> {
+    if home.is_none() {
+        *home = Some(make()?);
+    }
+    Ok(())
+}
+
+fn request(kind: MemoryKind, bytes: u64) -> MemoryRequest {
+    MemoryRequest::new(kind, bytes).lazy().align(4096)
+}
+
+impl Home {
+    fn new(signal: Memory, slots: Memory, under: Vec<Memory>) -> Result<Self> {
+        let host = |memory: &Memory| memory.host_ptr().map_or(0, |at| at as u64);
+        if host(&signal) == 0 {
+            return Err(Error::Unsupported {
+                call: "init",
+                why: "the device's signal memory cannot be seen by the CPU, so an abort could not \
+                      release its waits"
+                    .to_owned(),
+            });
+        }
+        Ok(Self {
+            near: Near {
+                signal: signal.base(),
+                slots: slots.base(),
+                signal_host: host(&signal),
+                slots_host: host(&slots),
+            },
+            signal,
+            slots,
+            under,
+        })
+    }
+
+    /// Of the device's memory.
+    fn direct(world: &World, arena: Arena) -> Result<Self> {
+        let alloc = |kind, bytes| world.device.alloc(&world.shared(request(kind, bytes)));
+        let signal = alloc(MemoryKind::Signal, arena.signal_bytes())?;
+        let slots = alloc(MemoryKind::Data, arena.slots_bytes())?;
+        Self::new(signal, slots, Vec::new())
+    }
+
+    /// Of host memory that every process of the node can map, registered with the device.
+    fn staged(world: &World, arena: Arena) -> Result<Self> {
+        let ground = ground(world)?;
+        let alloc = |kind, bytes| ground.device.alloc(&request(kind, bytes).exportable());
+        let under = vec![
+            alloc(MemoryKind::Signal, arena.signal_bytes())?,
+            alloc(MemoryKind::Data, arena.slots_bytes())?,
+        ];
+        let [signal, slots] = [&under[0], &under[1]].map(|memory| register(world, memory));
+        Self::new(signal?, slots?, under)
+    }
+
+    /// Of memory that the device reaches and links do too.
+    fn posted(world: &World, arena: Arena) -> Result<Self> {
+        let alloc = |kind, bytes| world.device.alloc(&request(kind, bytes));
+        let signal = alloc(MemoryKind::Signal, arena.signal_bytes())?;
+        let slots = alloc(MemoryKind::Staging, arena.slots_bytes())?;
+        if slots.host_ptr().is_none() {
+            return Err(Error::Unsupported {
+                call: "init",
+                why: format!(
+                    "the CPU, and so a link, does not see the staging memory of device `{}`",
+                    world.device.info().name
+                ),
+            });
+        }
+        Self::new(signal, slots, Vec::new())
+    }
+
+    /// What a peer of this kind imports: the signal part and the slots. Nothing where memory cannot
+    /// leave: it is then reached by links alone.
+    pub(super) fn exports(&self) -> [Vec<u8>; 2] {
+        let of = match self.under.as_slice() {
+            [signal, slots] => [signal, slots],
+            _ => [&self.signal, &self.slots],
+        };
+        of.map(|memory| memory.export(ExportKind::Process).unwrap_or_default())
+    }
+}
+
+fn ground(world: &World) -> Result<&Ground> {
+    world.ground.as_ref().ok_or_else(|| {
+        Error::Graph(
+            "a staged link needs a plugin whose device is the CPU, and none is in use".to_owned(),
+        )
+    })
+}
+
+/// Maps a peer's arena in host memory; the second, if any, is what lies under the first.
+pub(super) fn import_staged(world: &World, description: &[u8]) -> Result<(Memory, Option<Memory>)> {
+    let ground = ground(world)?;
+    let imported = ground.device.import(description)?;
+    if ground.own {
+        return Ok((imported, None));
+    }
+    let registered = register(world, &imported)?;
+    Ok((registered, Some(imported)))
+}
+
+/// Makes host memory reachable for this rank's device.
+#[allow(unsafe_code, reason = "registers memory by address")]
+fn register(world: &World, memory: &Memory) -> Result<Memory> {
+    let at = memory.host_ptr().ok_or_else(|| {
+        Error::Graph("the CPU does not see memory of a device that is the CPU".to_owned())
+    })?;
+    // SAFETY: the registration is dropped before the memory is: see `Homes::into_memories`, and the
+    // order in which imports are kept.
+    Ok(unsafe { world.device.register_host(at.cast(), memory.len()) }?)
+}

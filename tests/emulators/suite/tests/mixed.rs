@@ -1,0 +1,102 @@
+//! Communicators over devices that do not reach each other: ranks on emulated devices beside ranks on
+//! the CPU.
+
+use unisono::{Communicator, InitOptions, PluginRequest};
+use unisono_emulated_tests::Emulated;
+use unisono_tests::{Collective, Count, Exit, Fold, Rng, Try, threads};
+
+/// Every other rank has a device of its own, the others are the CPU.
+fn interleaved(options: &mut InitOptions) {
+    options.plugins = vec![PluginRequest::named("host"), PluginRequest::named("cuda")];
+    options.device = Some(match options.rank % 2 {
+        0 => ("cuda".to_owned(), options.rank / 2),
+        _ => ("host".to_owned(), 0),
+    });
+}
+
+/// Tries one collective of random size, type and reduction. What a device has not must be refused on
+/// all ranks, and harms nothing.
+fn attempt(world: &Communicator, rng: &mut Rng) -> bool {
+    let ranks = world.size();
+    let dtype = *rng.pick(&unisono::DataType::ALL);
+    let folds: Vec<_> = Fold::all().filter(|fold| fold.applies_to(dtype)).collect();
+    let most = *rng.pick(&[1, 16, 300, 5_000, 60_000]);
+    let attempt = Try {
+        collective: *rng.pick(&Collective::all(ranks)),
+        count: rng.below(most + 1) as usize,
+        op: *rng.pick(&folds),
+        in_place: rng.below(2) == 0,
+        salt: rng.below(1 << 20),
+    };
+    match attempt.run_as(world, dtype) {
+        Ok(Ok(())) => true,
+        Ok(Err(wrong)) => panic!("{attempt:?} of {dtype}: {wrong}"),
+        Err(error @ unisono::Error::Unsupported { .. }) => {
+            let text = error.to_string();
+            assert!(
+                text.contains("device `") && text.contains("of rank 0"),
+                "{text}"
+            );
+            false
+        }
+        Err(error) => panic!("{attempt:?} of {dtype}: {error}"),
+    }
+}
+
+/// So many random collectives; says how many were not refused: of all types and reductions most are
+/// common to all devices.
+fn attempts(world: &Communicator, total: u64, seed: u64) -> u64 {
+    let mut rng = Rng::new(seed);
+    let done = (0..total).filter(|_| attempt(world, &mut rng)).count() as u64;
+    assert!(
+        done > total / 2 && done < total,
+        "{done} of {total} were done"
+    );
+    done
+}
+
+fn all_said_the_same(exits: &[Exit]) {
+    let first = exits[0].lines.last();
+    let same = exits.iter().all(|exit| exit.lines.last() == first);
+    assert!(
+        same && first.is_some_and(|line| line.starts_with("done")),
+        "{exits:?}"
+    );
+}
+
+#[test]
+fn devices_and_cpus_in_processes() {
+    let test = "devices_and_cpus_in_processes";
+    let count = Count::new(2, 100);
+    for seed in 0..count.get() {
+        let delays = |text: String| text + "delays: {one_in: 8, longest_us: 100}\n";
+        let Some(machine) = Emulated::new(test, "h100x8", delays) else {
+            return;
+        };
+        let machine = machine.seeded(seed);
+        let ranks = machine.job(test, 4).env("TEST_SALT", seed).start(|rank| {
+            let seed = std::env::var("TEST_SALT")
+                .ok()
+                .and_then(|text| text.parse().ok());
+            let world = rank.init(interleaved);
+            let done = attempts(&world, 40, seed.unwrap_or(0));
+            world.finalize().expect("finalize");
+            rank.say(&format!("done {done}"));
+        });
+        all_said_the_same(&ranks.finish());
+    }
+}
+
+#[test]
+fn devices_and_cpus_in_threads() {
+    let test = "devices_and_cpus_in_threads";
+    let Some(machine) = Emulated::new(test, "h100x8", |text| text) else {
+        return;
+    };
+    let ranks = machine.job(test, 1).start(|rank| {
+        let done = threads(4, interleaved, |world| attempts(&world, 40, 7));
+        assert!(done.iter().all(|count| *count == done[0]), "{done:?}");
+        rank.say("done");
+    });
+    all_said_the_same(&ranks.finish());
+}
