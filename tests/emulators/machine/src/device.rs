@@ -56,27 +56,34 @@ impl Device {
         }
     }
 
-    /// A new stream, on the next of the hardware queues.
+    /// A new stream, on one of the hardware queues.
     ///
     /// # Errors
     /// What the system says to new threads.
     pub fn stream(self: &Arc<Self>, machine: &'static Machine) -> std::io::Result<Arc<Stream>> {
-        let number = self.streams.fetch_add(1, Ordering::Relaxed);
-        let number = (number % u64::from(machine.facts.queues)) as usize;
-        let queue = {
-            let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-            // A queue starts with its first stream: some devices have thousands.
-            while queues.len() <= number {
-                let next = queues.len() as u32;
-                queues.push(HardwareQueue::start(machine, self.index, next)?);
-            }
-            Arc::clone(&queues[number])
-        };
+        let queue = self.queue(machine)?;
         Ok(Arc::new(Stream::new(
             Arc::clone(self),
             machine.next_id(),
             queue,
         )))
+    }
+
+    /// A queue for a new stream: one that has none, as long as there are such. Queues start when they
+    /// are first needed, as some devices have thousands.
+    fn queue(&self, machine: &'static Machine) -> std::io::Result<Arc<HardwareQueue>> {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        // Beside this list its own thread holds a queue, and each of its streams.
+        if let Some(free) = queues.iter().find(|queue| Arc::strong_count(queue) == 2) {
+            return Ok(Arc::clone(free));
+        }
+        let started = queues.len() as u32;
+        if started < machine.facts.queues {
+            queues.push(HardwareQueue::start(machine, self.index, started)?);
+            return Ok(Arc::clone(&queues[started as usize]));
+        }
+        let number = self.streams.fetch_add(1, Ordering::Relaxed);
+        Ok(Arc::clone(&queues[number as usize % queues.len()]))
     }
 
     /// What broke it, if something did.

@@ -36,7 +36,8 @@ impl Folder {
 }
 
 /// The emulators' libraries, by the names that they stand in for.
-const LIBRARIES: [(&str, &str); 4] = [
+const LIBRARIES: [(&str, &str); 5] = [
+    ("libascendcl.so", "acl"),
     ("libcuda.so.1", "cuda"),
     ("libcuda.so", "cuda"),
     ("libnvidia-ml.so.1", "nvml"),

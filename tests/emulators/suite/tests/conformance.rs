@@ -1,33 +1,6 @@
 //! The conformance suite, through the vendors' plugins, on emulated machines.
 
-use std::process::Command;
-
-use unisono_emulated_tests::Emulated;
-
-/// Runs the suite's program under a machine's environment: the vendor's libraries are found when a
-/// process starts.
-fn conforms(machine: &Emulated, plugin: &str, unsupported: &str, params: &[&str]) {
-    let built = std::path::PathBuf::from(&machine.environment()[1].1);
-    let folder = tempfile::tempdir().expect("a folder");
-    let expected = folder.path().join("expected.yaml");
-    std::fs::write(&expected, unsupported).expect("a file");
-    let mut command = Command::new(built.join("unisono-conformance"));
-    command
-        .arg(built.join(format!("libunisono_plugin_{plugin}.so")))
-        .arg("--expect")
-        .arg(&expected)
-        .envs(machine.environment());
-    for param in params {
-        command.args(["--param", param]);
-    }
-    let output = command
-        .output()
-        .expect("the suite's program: build the workspace first");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    println!("{}", text.lines().last().unwrap_or_default());
-    assert!(output.status.success(), "{text}\n{errors}");
-}
+use unisono_emulated_tests::{Emulated, conforms};
 
 const CUDA: &str = "
 unsupported:

@@ -1,0 +1,263 @@
+//! Ranks on emulated devices of Huawei's: two generations, and a box with a link that is down.
+
+use std::collections::BTreeSet;
+
+use unisono::{PluginRequest, ReduceOp};
+use unisono_emulated_tests::{
+    Emulated, a_few, all_done, all_reduce, answer, conforms, every_collective, every_type,
+    own_device,
+};
+use unisono_emulator::Place;
+use unisono_tests::{Count, threads};
+
+const SECOND: &str = "ascend910bx8";
+const FIRST: &str = "ascend910ax8";
+
+const UNSUPPORTED: &str = "
+unsupported:
+  device/flush: no network card writes to its memory
+  memory/bell: a device rings no bells
+  share/bells: a device rings no bells
+  reduce/scale: the runtime has none
+  reduce/call: the processor cannot touch its memory
+  batch/budget: poll moves nothing
+  flag/mismatch: its streams compare no words
+  flag/words_not_asked: its streams compare no words
+  flag/released: its streams compare no words
+  report/address: its links are mapped
+  link: its links are mapped
+  flow: its links are mapped
+  fault: its links are mapped
+  link_sleep: its links are mapped
+  leaks/links: its links are mapped
+  leaks/unconnected_links: its links are mapped
+fails:
+  share/alive_after_export: a key keeps nothing alive that its maker frees
+";
+
+#[test]
+fn the_second_generation_conforms() {
+    let test = "the_second_generation_conforms";
+    let Some(machine) = Emulated::new(test, SECOND, |text| text) else {
+        return;
+    };
+    conforms(&machine, "ascend", UNSUPPORTED, &[]);
+}
+
+/// Its streams wait for nothing in memory, and its devices reach no host memory: a thread does it all.
+#[test]
+fn the_first_generation_conforms() {
+    let test = "the_first_generation_conforms";
+    let Some(machine) = Emulated::new(test, FIRST, |text| text) else {
+        return;
+    };
+    conforms(&machine, "ascend", UNSUPPORTED, &[]);
+}
+
+#[test]
+fn no_driver_is_said_clearly() {
+    let test = "no_driver_is_said_clearly";
+    let Some(machine) = Emulated::new(test, SECOND, |text| text) else {
+        return;
+    };
+    let environment = machine.environment();
+    if std::path::Path::new("/usr/local/Ascend").exists() {
+        unisono_tests::skip(test, "this machine has the vendor's software");
+        return;
+    }
+    let said = answer("ascend", &environment, Some("LD_LIBRARY_PATH"));
+    assert!(said.contains("no driver: none of libascendcl.so"), "{said}");
+    assert!(!said.contains("signal"), "the process lives: {said}");
+    // The same library, with no device behind it.
+    let said = answer("ascend", &environment, Some(unisono_emulator::BOX));
+    assert!(
+        said.contains("does not start: aclInit: code 507000"),
+        "{said}"
+    );
+    // And with all of it.
+    let said = answer("ascend", &environment, None);
+    assert!(said.contains("1 pass"), "{said}");
+}
+
+/// Every collective on all eight devices of a box.
+fn a_whole_box(test: &str, name: &str) {
+    let Some(machine) = Emulated::new(test, name, |text| text) else {
+        return;
+    };
+    let ranks = machine.job(test, 8).start(|rank| {
+        let world = rank.init(own_device("ascend"));
+        for len in [1, 1000, 20_011] {
+            every_collective::<f32>(&world, len, len as u64);
+        }
+        every_collective::<i64>(&world, 300, 4);
+        rank.say("done");
+    });
+    all_done(&ranks.finish());
+}
+
+#[test]
+fn every_collective_on_eight_of_the_second_generation() {
+    a_whole_box("every_collective_on_eight_of_the_second_generation", SECOND);
+}
+
+#[test]
+fn every_collective_on_eight_of_the_first_generation() {
+    a_whole_box("every_collective_on_eight_of_the_first_generation", FIRST);
+}
+
+/// Types that the runtime reduces, and those that the processor does.
+#[test]
+fn every_type_on_both_generations() {
+    let test = "every_type_on_both_generations";
+    for name in [SECOND, FIRST] {
+        let Some(machine) = Emulated::new(test, name, |text| text) else {
+            return;
+        };
+        let ranks = machine.job(test, 2).start(|rank| {
+            let world = rank.init(own_device("ascend"));
+            every_type(&world, 500);
+            rank.say("done");
+        });
+        all_done(&ranks.finish());
+    }
+}
+
+#[test]
+fn threads_of_one_process_on_both_generations() {
+    let test = "threads_of_one_process_on_both_generations";
+    for name in [SECOND, FIRST] {
+        let Some(machine) = Emulated::new(test, name, |text| text) else {
+            return;
+        };
+        let ranks = machine.job(test, 1).start(|rank| {
+            threads(4, own_device("ascend"), |world| a_few(&world, 5));
+            rank.say("done");
+        });
+        all_done(&ranks.finish());
+    }
+}
+
+/// Bytes go over the links between devices: the host's memory sees what the test itself fills and
+/// reads.
+#[test]
+fn no_byte_passes_the_hosts_memory() {
+    const LEN: usize = 1 << 17;
+    const RANKS: u32 = 8;
+    let test = "no_byte_passes_the_hosts_memory";
+    let Some(machine) = Emulated::new(test, SECOND, |text| text) else {
+        return;
+    };
+    let ranks = machine.job(test, RANKS).start(|rank| {
+        let world = rank.init(own_device("ascend"));
+        all_reduce::<f32>(&world, LEN, ReduceOp::Sum, 1);
+        rank.say("done");
+    });
+    all_done(&ranks.finish());
+    let (traffic, bytes) = (machine.traffic(), (LEN * 4) as u64);
+    // Beside the values, each has written a few proofs of 64 bytes, and read some.
+    let slack = 64 << 10;
+    for device in (0..RANKS).map(Place::Device) {
+        for moved in [
+            traffic.data(Place::Host, device),
+            traffic.data(device, Place::Host),
+        ] {
+            assert!(
+                (bytes..bytes + slack).contains(&moved),
+                "{moved} bytes by {device:?}"
+            );
+        }
+    }
+}
+
+/// Other orders and delays each time.
+#[test]
+fn three_processes_under_many_seeds() {
+    let test = "three_processes_under_many_seeds";
+    let count = Count::new(4, 100);
+    for seed in 0..count.get() {
+        let name = if seed % 2 == 0 { SECOND } else { FIRST };
+        let adjust = |text: String| text + "delays: {one_in: 8, longest_us: 100}\n";
+        let Some(machine) = Emulated::new(test, name, adjust) else {
+            return;
+        };
+        let machine = machine.seeded(seed);
+        let ranks = machine.job(test, 3).start(|rank| {
+            let world = rank.init(own_device("ascend"));
+            a_few(&world, 3);
+            rank.say("done");
+        });
+        all_done(&ranks.finish());
+    }
+}
+
+/// A device's links to other devices: to which, kind and rate.
+fn reported(machine: &Emulated, test: &str, device: u32) -> BTreeSet<String> {
+    let ranks = machine.job(test, 1).start(move |rank| {
+        let world = rank.init(|options| {
+            options.plugins = vec![PluginRequest::named("ascend")];
+            options.device = Some(("ascend".to_owned(), device));
+        });
+        let own = world.device().info().id;
+        let links = world.device().instance().link_report().expect("links");
+        let others = links
+            .iter()
+            .filter(|link| link.from == own && link.to != own);
+        for link in others {
+            let rate = link.bytes_per_second / 1_000_000_000;
+            rank.say(&format!("{} {} {rate}", link.to[12], link.kind));
+        }
+    });
+    let exits = ranks.finish();
+    exits.into_iter().flat_map(|exit| exit.lines).collect()
+}
+
+fn lines(of: &[&str]) -> BTreeSet<String> {
+    of.iter().map(|line| (*line).to_owned()).collect()
+}
+
+#[test]
+fn each_pair_has_a_link_of_its_own() {
+    let test = "each_pair_has_a_link_of_its_own";
+    let Some(machine) = Emulated::new(test, SECOND, |text| text) else {
+        return;
+    };
+    let all: Vec<String> = (1..8).map(|to| format!("{to} hccs 28")).collect();
+    assert_eq!(reported(&machine, test, 0), all.into_iter().collect());
+}
+
+#[test]
+fn a_link_that_is_down_is_none() {
+    let test = "a_link_that_is_down_is_none";
+    let dead = |text: String| text.replace("fabric:\n", "fabric:\n  dead: [[0, 2]]\n");
+    let Some(machine) = Emulated::new(test, SECOND, dead) else {
+        return;
+    };
+    let expected = [
+        "1 hccs 28",
+        "2 hccs 28",
+        "3 pcie 24",
+        "4 hccs 28",
+        "5 hccs 28",
+        "6 hccs 28",
+        "7 hccs 28",
+    ];
+    assert_eq!(reported(&machine, test, 0), lines(&expected));
+}
+
+#[test]
+fn between_groups_of_the_first_generation_is_the_hosts_bus() {
+    let test = "between_groups_of_the_first_generation_is_the_hosts_bus";
+    let Some(machine) = Emulated::new(test, FIRST, |text| text) else {
+        return;
+    };
+    let expected = [
+        "0 hccs 15",
+        "1 hccs 15",
+        "3 hccs 15",
+        "4 pcie 12",
+        "5 pcie 12",
+        "6 pcie 12",
+        "7 pcie 12",
+    ];
+    assert_eq!(reported(&machine, test, 2), lines(&expected));
+}
