@@ -116,6 +116,7 @@ impl Home {
                 slots: slots.base(),
                 signal_host: host(&signal),
                 slots_host: host(&slots),
+                plain: slots.device().info().reaches(unisono_abi::reach::HOST),
             },
             signal,
             slots,

@@ -95,6 +95,8 @@ pub(crate) struct Near {
     /// For the CPU and for links; `slots_host` is 0 where the CPU does not see the slots.
     pub signal_host: u64,
     pub slots_host: u64,
+    /// The device is the CPU: links read whatever it reads, callers' buffers too.
+    pub plain: bool,
 }
 
 impl Near {
@@ -109,11 +111,6 @@ impl Near {
             address: address.wrapping_add(self.slots_host),
             ..run
         }
-    }
-
-    /// Whether links read what the device reads, wherever it lies.
-    fn is_plain(&self) -> bool {
-        self.slots == self.slots_host
     }
 }
 
@@ -154,7 +151,7 @@ impl Peer {
     /// are first copied to a slot that it reads.
     pub(super) fn gathers(&self) -> Option<bool> {
         match self.way {
-            Way::Posted(_) => Some(self.near.is_plain()),
+            Way::Posted(_) => Some(self.near.plain),
             Way::Own | Way::Mapped { .. } => None,
         }
     }

@@ -1,8 +1,10 @@
 //! Communicators over devices that do not reach each other: ranks on emulated devices beside ranks on
 //! the CPU.
 
+use unisono::bootstrap::NodeId;
 use unisono::{Communicator, InitOptions, PluginRequest};
 use unisono_emulated_tests::Emulated;
+use unisono_emulator::Place;
 use unisono_tests::{Collective, Count, Exit, Fold, Rng, Try, threads};
 
 /// Every other rank has a device of its own, the others are the CPU.
@@ -99,4 +101,31 @@ fn devices_and_cpus_in_threads() {
         rank.say("done");
     });
     all_said_the_same(&ranks.finish());
+}
+
+/// Two machines, each with a device and a CPU: between them bytes go over the network, which does not
+/// read the memory of devices.
+#[test]
+fn devices_and_cpus_of_two_nodes() {
+    let test = "devices_and_cpus_of_two_nodes";
+    let lacking = |text: String| text + "lacks: [host_pointer]\n";
+    for adjust in [|text: String| text, lacking] {
+        let Some(machine) = Emulated::new(test, "h100x8", adjust) else {
+            return;
+        };
+        let ranks = machine.job(test, 1).start(|rank| {
+            let two_nodes = |options: &mut InitOptions| {
+                interleaved(options);
+                options.plugins.push(PluginRequest::named("tcp"));
+                options.node_id = Some(NodeId([options.rank as u8 / 2 + 1; 16]));
+            };
+            let done = threads(4, two_nodes, |world| attempts(&world, 40, 11));
+            assert!(done.iter().all(|count| *count == done[0]), "{done:?}");
+            rank.say("done");
+        });
+        all_said_the_same(&ranks.finish());
+        let traffic = machine.traffic();
+        let between = traffic.data(Place::Device(0), Place::Device(1));
+        assert_eq!(between, 0, "they are on two nodes");
+    }
 }
