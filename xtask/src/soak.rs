@@ -89,6 +89,26 @@ const SUITES: &[Suite] = &[
     of_tests!("agnostic"),
     of_tests!("init"),
     of_tests!("large"),
+    // Devices that do not reach each other, emulated, and CPUs beside them.
+    Suite {
+        name: "mixed",
+        arguments: &[
+            "test",
+            "--release",
+            "--package",
+            "unisono-emulated-tests",
+            "--test",
+            "mixed",
+            "--test",
+            "mixed_faults",
+            "--test",
+            "fleet",
+            "--",
+            "--nocapture",
+        ],
+        environment: &[],
+        before: &[],
+    },
     Suite {
         name: "recorded",
         arguments: &[

@@ -39,7 +39,8 @@ pub use random::Random;
 pub use stream::{Capture, Graph, Stream};
 pub use traffic::{Mover, Place, Traffic};
 
-/// Names the file that describes the machine.
+/// Names the file that describes the machine. With `_ACL` and the like behind it, for one library alone;
+/// so for [`KERNELS`].
 pub const BOX: &str = "UNISONO_EMULATOR_BOX";
 /// The seed of the scheduling; without it each process draws its own.
 pub const SEED: &str = "UNISONO_EMULATOR_SEED";

@@ -1,5 +1,6 @@
 //! The machine of this process: made once, from the file that the environment names.
 
+use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -46,8 +47,32 @@ pub fn machine() -> Result<&'static Machine, &'static str> {
     machine.as_ref().map_err(String::as_str)
 }
 
+/// What a variable names for this library: a machine with devices of several vendors has a box for each,
+/// and its libraries are told apart by their names.
 fn path(variable: &str) -> Option<PathBuf> {
-    std::env::var_os(variable).map(PathBuf::from)
+    let of_library = library().and_then(|name| {
+        let name = name.to_uppercase();
+        std::env::var_os(format!("{variable}_{name}"))
+    });
+    let named = of_library.or_else(|| std::env::var_os(variable));
+    named.map(PathBuf::from)
+}
+
+/// The name of the library that this code is part of: `cuda` of `libunisono_emulator_cuda.so`, by
+/// whatever link it was opened.
+#[allow(unsafe_code, reason = "asks the loader where this code lies")]
+fn library() -> Option<String> {
+    // SAFETY: a struct of pointers, which the loader fills; what it names lives as long as the library.
+    let file = unsafe {
+        let mut found: libc::Dl_info = std::mem::zeroed();
+        if libc::dladdr(library as *const libc::c_void, &raw mut found) == 0 {
+            return None;
+        }
+        CStr::from_ptr(found.dli_fname).to_str().ok()?
+    };
+    let file = std::fs::canonicalize(file).ok()?;
+    let name = file.file_stem()?.to_str()?;
+    name.strip_prefix("libunisono_emulator_").map(str::to_owned)
 }
 
 fn make() -> Result<Machine, String> {

@@ -13,6 +13,8 @@ use unisono_tests::Job;
 #[derive(Debug)]
 pub struct Emulated {
     folder: Folder,
+    /// Emulators that have a box of their own.
+    others: Vec<&'static str>,
     facts: BoxFile,
     seed: Option<u64>,
 }
@@ -42,6 +44,25 @@ const LIBRARIES: [(&str, &str); 5] = [
     ("libcuda.so", "cuda"),
     ("libnvidia-ml.so.1", "nvml"),
     ("libnvidia-ml.so", "nvml"),
+];
+
+/// Emulators that can have a box of their own: the variables that name it and its kernels.
+const OWN_BOXES: [(&str, &str, &str); 3] = [
+    (
+        "acl",
+        "UNISONO_EMULATOR_BOX_ACL",
+        "UNISONO_EMULATOR_KERNELS_ACL",
+    ),
+    (
+        "hip",
+        "UNISONO_EMULATOR_BOX_HIP",
+        "UNISONO_EMULATOR_KERNELS_HIP",
+    ),
+    (
+        "rsmi",
+        "UNISONO_EMULATOR_BOX_RSMI",
+        "UNISONO_EMULATOR_KERNELS_RSMI",
+    ),
 ];
 
 /// The folder of this workspace's programs and libraries.
@@ -96,12 +117,34 @@ impl Emulated {
     /// If the emulators are not built, or the box is none.
     #[must_use]
     pub fn new(test: &str, name: &str, adjust: impl FnOnce(String) -> String) -> Option<Self> {
+        let mut adjust = Some(adjust);
+        let once = |text| {
+            adjust
+                .take()
+                .map_or_else(String::new, |adjust| adjust(text))
+        };
+        Self::of_several(test, name, &[], once)
+    }
+
+    /// A machine with devices of several vendors: a box for all emulators but `others`, which have
+    /// their own; `adjust` may change the text of each.
+    ///
+    /// # Panics
+    /// As [`Emulated::new`].
+    #[must_use]
+    pub fn of_several(
+        test: &str,
+        name: &str,
+        others: &[(&'static str, &str)],
+        mut adjust: impl FnMut(String) -> String,
+    ) -> Option<Self> {
         if let Some(given) = std::env::var_os(BOX).map(PathBuf::from) {
             let facts = BoxFile::read(&given).expect("the box of the test");
             let folder = Folder::Given(given.parent().map_or_else(PathBuf::new, Path::to_owned));
             let seed = None;
             return Some(Self {
                 folder,
+                others: Vec::new(),
                 facts,
                 seed,
             });
@@ -117,11 +160,18 @@ impl Emulated {
             symlink(library, folder.path().join(link)).expect("a link");
         }
         let boxes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../machine/boxes");
-        let path = boxes.join(name).with_extension("yaml");
-        let text = std::fs::read_to_string(path).expect("a box file");
-        let text = adjust(text);
-        let facts = BoxFile::parse(&text).expect("a box");
-        std::fs::write(folder.path().join("box.yaml"), text).expect("a file");
+        let mut write = |name: &str, file: &str| {
+            let path = boxes.join(name).with_extension("yaml");
+            let text = std::fs::read_to_string(path).expect("a box file");
+            let text = adjust(text);
+            let facts = BoxFile::parse(&text).expect("a box");
+            std::fs::write(folder.path().join(file), text).expect("a file");
+            facts
+        };
+        let facts = write(name, "box.yaml");
+        for (emulator, name) in others {
+            write(name, &format!("box_{emulator}.yaml"));
+        }
         let Some(kernels) = kernels() else {
             unisono_tests::skip(
                 test,
@@ -130,8 +180,15 @@ impl Emulated {
             return None;
         };
         symlink(kernels, folder.path().join("libkernels.so")).expect("a link");
+        for (emulator, _) in others {
+            // A copy: a library that is opened twice by one process is one, and kernels call the
+            // machine that they were bound to.
+            let copy = format!("libkernels_{emulator}.so");
+            std::fs::copy(kernels, folder.path().join(copy)).expect("a copy");
+        }
         Some(Self {
             folder: Folder::Own(folder),
+            others: others.iter().map(|(emulator, _)| *emulator).collect(),
             facts,
             seed: None,
         })
@@ -161,6 +218,12 @@ impl Emulated {
             (TRAFFIC, path("traffic")),
             (KERNELS, path("libkernels.so")),
         ];
+        for (emulator, of_box, of_kernels) in OWN_BOXES {
+            if self.others.contains(&emulator) {
+                out.push((of_box, path(&format!("box_{emulator}.yaml"))));
+                out.push((of_kernels, path(&format!("libkernels_{emulator}.so"))));
+            }
+        }
         if let Some(seed) = self.seed {
             out.push((SEED, seed.to_string()));
         }

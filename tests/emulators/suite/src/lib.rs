@@ -4,12 +4,14 @@
 //! environment under which a process finds them; [`Values`] is a buffer of device memory that a test
 //! can fill and read, and [`Driver`] the vendor's interface as a program has it.
 
+mod attempts;
 mod collectives;
 mod conformance;
 mod driver;
 mod emulated;
 mod values;
 
+pub use attempts::attempts;
 pub use collectives::{
     a_few, all_done, all_reduce, call, every_collective, every_type, others, own_device,
 };

@@ -2,10 +2,10 @@
 //! the CPU.
 
 use unisono::bootstrap::NodeId;
-use unisono::{Communicator, InitOptions, PluginRequest};
-use unisono_emulated_tests::Emulated;
+use unisono::{InitOptions, PluginRequest};
+use unisono_emulated_tests::{Emulated, attempts};
 use unisono_emulator::Place;
-use unisono_tests::{Collective, Count, Exit, Fold, Rng, Try, threads};
+use unisono_tests::{Count, Exit, threads};
 
 /// Every other rank has a device of its own, the others are the CPU.
 fn interleaved(options: &mut InitOptions) {
@@ -14,47 +14,6 @@ fn interleaved(options: &mut InitOptions) {
         0 => ("cuda".to_owned(), options.rank / 2),
         _ => ("host".to_owned(), 0),
     });
-}
-
-/// Tries one collective of random size, type and reduction. What a device has not must be refused on
-/// all ranks, and harms nothing.
-fn attempt(world: &Communicator, rng: &mut Rng) -> bool {
-    let ranks = world.size();
-    let dtype = *rng.pick(&unisono::DataType::ALL);
-    let folds: Vec<_> = Fold::all().filter(|fold| fold.applies_to(dtype)).collect();
-    let most = *rng.pick(&[1, 16, 300, 5_000, 60_000]);
-    let attempt = Try {
-        collective: *rng.pick(&Collective::all(ranks)),
-        count: rng.below(most + 1) as usize,
-        op: *rng.pick(&folds),
-        in_place: rng.below(2) == 0,
-        salt: rng.below(1 << 20),
-    };
-    match attempt.run_as(world, dtype) {
-        Ok(Ok(())) => true,
-        Ok(Err(wrong)) => panic!("{attempt:?} of {dtype}: {wrong}"),
-        Err(error @ unisono::Error::Unsupported { .. }) => {
-            let text = error.to_string();
-            assert!(
-                text.contains("device `") && text.contains("of rank 0"),
-                "{text}"
-            );
-            false
-        }
-        Err(error) => panic!("{attempt:?} of {dtype}: {error}"),
-    }
-}
-
-/// So many random collectives; says how many were not refused: of all types and reductions most are
-/// common to all devices.
-fn attempts(world: &Communicator, total: u64, seed: u64) -> u64 {
-    let mut rng = Rng::new(seed);
-    let done = (0..total).filter(|_| attempt(world, &mut rng)).count() as u64;
-    assert!(
-        done > total / 2 && done < total,
-        "{done} of {total} were done"
-    );
-    done
 }
 
 fn all_said_the_same(exits: &[Exit]) {
