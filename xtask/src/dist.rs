@@ -20,7 +20,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const SONAME: &str = concat!("libunisono.so.", env!("CARGO_PKG_VERSION_MAJOR"));
 
 const HEADERS: [&str; 3] = ["unisono.h", "unisono_plugin.h", "unisono_plugin_layout.h"];
-const PLUGINS: [&str; 5] = ["host", "tcp", "roce", "cuda", "ascend"];
+const PLUGINS: [&str; 6] = ["host", "tcp", "roce", "cuda", "rocm", "ascend"];
 
 /// What the archive needs of the system.
 const SYSTEM: &str = "-lgcc_s -lpthread -lrt -lm -ldl -lc";

@@ -28,7 +28,7 @@ fn run(command: &mut Command) -> String {
 
 /// Installs this build in a folder of its own; `None` if it is not all built.
 fn install(test: &str) -> Option<tempfile::TempDir> {
-    let plugins = ["host", "tcp", "roce", "cuda", "ascend"]
+    let plugins = ["host", "tcp", "roce", "cuda", "rocm", "ascend"]
         .map(|name| format!("libunisono_plugin_{name}.so"));
     let files = ["libunisono.a".to_owned(), "unisono".to_owned()];
     let missing = (files.iter().chain(&plugins)).find(|file| !built().join(file).exists());

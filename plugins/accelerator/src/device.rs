@@ -53,6 +53,7 @@ impl<R: Runtime> Device for Accelerator<R> {
     fn supports(&self, query: &SupportQuery) -> bool {
         match query.command {
             command_kind::REDUCE => self.0.runtime.reduces(query.dtype, query.reduction),
+            command_kind::SCALE => self.0.runtime.scales(query.dtype),
             command_kind::COPY
             | command_kind::SIGNAL
             | command_kind::WAIT

@@ -5,7 +5,7 @@ use std::fmt;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use unisono_plugin::abi::{CommandCopy, CommandReduce};
+use unisono_plugin::abi::{CommandCopy, CommandReduce, CommandScale};
 use unisono_plugin::{DeviceId, Error, MemoryView, Result, Status};
 
 use crate::{Line, Process};
@@ -91,6 +91,22 @@ pub unsafe trait Runtime: Send + Sync + Sized + 'static {
     /// # Safety
     /// As [`copy`](Self::copy).
     unsafe fn reduce(&self, stream: Self::Stream, command: &CommandReduce) -> Result<()>;
+    /// Whether a type can be scaled. Not, unless a runtime says so.
+    fn scales(&self, dtype: u16) -> bool {
+        let _ = dtype;
+        false
+    }
+    /// Scales: asked only of types that [`scales`](Self::scales) says yes to.
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy).
+    unsafe fn scale(&self, stream: Self::Stream, command: &CommandScale) -> Result<()> {
+        let _ = stream;
+        Err(Error::unsupported(format!(
+            "this device does not scale type {}",
+            command.dtype
+        )))
+    }
     /// Writes and waits, in order. What came before a write is visible everywhere when it is.
     ///
     /// # Safety

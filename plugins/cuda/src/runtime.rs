@@ -8,8 +8,9 @@ use std::sync::Arc;
 use cudarc::driver::sys::{
     CUevent, CUfunction, CUpointer_attribute_enum as P, CUstream, cudaError_enum as C,
 };
-use unisono_kernels::{Pieces, Reduce, THREADS, TYPES, blocks};
-use unisono_plugin::abi::{CommandCopy, CommandReduce};
+use unisono_kernels::parameters::{Pieces, Reduce, Scale};
+use unisono_kernels::{THREADS, TYPES, blocks};
+use unisono_plugin::abi::{CommandCopy, CommandReduce, CommandScale};
 use unisono_plugin::{DeviceId, Error, MemoryView, Place, Result};
 use unisono_plugin_accelerator::{
     FlagCommand, FlagKernel, Foreign, MemoryOperation, Process, Runtime,
@@ -257,14 +258,7 @@ unsafe impl Runtime for CudaRuntime {
     }
 
     unsafe fn copy_pieces(&self, stream: CudaStream, command: &CommandCopy) -> Result<()> {
-        let pieces = Pieces {
-            dst: command.dst,
-            src: command.src,
-            bytes: command.bytes,
-            repeat: command.repeat,
-            dst_stride: command.dst_stride,
-            src_stride: command.src_stride,
-        };
+        let pieces = Pieces::from(command);
         let grid = self.grid(command.bytes, command.repeat);
         // SAFETY: the kernel's parameter; the caller's promise.
         unsafe { self.launch(stream, self.kernels.copy, grid, &pieces) }
@@ -284,22 +278,28 @@ unsafe impl Runtime for CudaRuntime {
         if command.elements == 0 {
             return Ok(());
         }
-        let reduce = Reduce {
-            dst: command.dst,
-            a: command.a,
-            b: command.b,
-            elements: command.elements,
-            repeat: command.repeat,
-            dst_stride: command.dst_stride,
-            a_stride: command.a_stride,
-            b_stride: command.b_stride,
-            divisor: command.divisor,
-            reserved: 0,
-        };
+        let reduce = Reduce::from(command);
         let (_, size) = TYPES[usize::from(command.dtype) - 1];
         let grid = self.grid(command.elements * size, command.repeat);
         // SAFETY: the kernel's parameter; the caller's promise.
         unsafe { self.launch(stream, kernel, grid, &reduce) }
+    }
+
+    fn scales(&self, dtype: u16) -> bool {
+        self.kernels.scale(dtype).is_some()
+    }
+
+    unsafe fn scale(&self, stream: CudaStream, command: &CommandScale) -> Result<()> {
+        let kernel = self.kernels.scale(command.dtype);
+        let kernel = kernel.ok_or_else(|| Error::unsupported("no such type"))?;
+        if command.elements == 0 {
+            return Ok(());
+        }
+        let scale = Scale::from(command);
+        let (_, size) = TYPES[usize::from(command.dtype) - 1];
+        let grid = self.grid(command.elements * size, command.repeat);
+        // SAFETY: the kernel's parameter; the caller's promise.
+        unsafe { self.launch(stream, kernel, grid, &scale) }
     }
 
     unsafe fn operate(&self, stream: CudaStream, operations: &[MemoryOperation]) -> Result<()> {

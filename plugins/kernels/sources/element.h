@@ -11,6 +11,7 @@ template <class To, class From> DEVICE To bits(From from) { return __builtin_bit
 template <class Stored, class Wrapping> struct Integer {
   typedef Stored Bits;
   typedef Stored Wide;
+  static constexpr bool LONG = false;
   DEVICE Wide widen(Bits x) { return x; }
   DEVICE Bits narrow(Wide x) { return x; }
   DEVICE Wide add(Wide a, Wide b) { return (Wide)((Wrapping)a + (Wrapping)b); }
@@ -39,6 +40,7 @@ typedef Integer<u64, u64> U64;
 // Floats: min and max give NaN if either is NaN, and order -0 before +0.
 template <class Float, class Word> struct Floating {
   typedef Float Wide;
+  static constexpr bool LONG = false;
   DEVICE Wide add(Wide a, Wide b) { return a + b; }
   DEVICE Wide multiply(Wide a, Wide b) { return a * b; }
   DEVICE Wide least(Wide a, Wide b) {
@@ -86,5 +88,49 @@ struct BF16 : Floating<float, u32> {
     return (Bits)((word + 0x7fff + (word >> 16 & 1)) >> 16);
   }
 };
+
+// Floats of 8 bits (OCP FP8), computed as float, rounded to nearest even. LARGEST is what a finite value
+// that is too large becomes: infinity, or the largest finite value where there is no infinity. Magnitudes
+// from SPECIAL on are no numbers, or infinity if they are SPECIAL alone.
+template <u32 EXPONENT, u32 MANTISSA, u32 LARGEST, u32 SPECIAL, u32 NOT_A_NUMBER>
+struct Float8 : Floating<float, u32> {
+  typedef u8 Bits;
+  static constexpr bool LONG = true;
+  static constexpr u32 SHIFT = 23 - MANTISSA;
+  static constexpr u32 BIAS = 127 - ((1u << (EXPONENT - 1)) - 1);
+  DEVICE float widen(Bits x) {
+    u32 magnitude = x & 0x7fu, sign = (u32)(x >> 7) << 31;
+    if (magnitude >= SPECIAL) {
+      bool infinite = SPECIAL != NOT_A_NUMBER && magnitude == SPECIAL;
+      return bits<float>(sign | (infinite ? 0x7f800000u : 0x7fc00000u));
+    }
+    if (magnitude < 1u << MANTISSA) {
+      // A multiple of the smallest step: exact, and no subnormal float.
+      float step = bits<float>((BIAS + 1 - MANTISSA) << 23);
+      return bits<float>(bits<u32>((float)magnitude * step) | sign);
+    }
+    return bits<float>(sign | ((magnitude << SHIFT) + (BIAS << 23)));
+  }
+  DEVICE Bits narrow(float value) {
+    u32 word = bits<u32>(value), sign = word >> 31 << 7, magnitude = word & 0x7fffffffu;
+    if (value != value) {
+      return (Bits)(sign | NOT_A_NUMBER);
+    }
+    u32 rounded;
+    if (magnitude < (BIAS + 1) << 23) {
+      // Added to a float whose last place is the smallest step, it is rounded by the addition.
+      u32 step = (BIAS + 1 + SHIFT) << 23;
+      rounded = bits<u32>(bits<float>(magnitude) + bits<float>(step)) - step;
+    } else {
+      u32 odd = magnitude >> SHIFT & 1;
+      rounded = (magnitude - (BIAS << 23) + (1u << (SHIFT - 1)) - 1 + odd) >> SHIFT;
+      rounded = rounded < LARGEST ? rounded : LARGEST;
+    }
+    return (Bits)(sign | rounded);
+  }
+};
+
+typedef Float8<4, 3, 0x7e, 0x7f, 0x7f> F8E4M3FN; // saturates
+typedef Float8<5, 2, 0x7c, 0x7c, 0x7e> F8E5M2;
 
 #endif

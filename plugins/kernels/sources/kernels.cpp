@@ -1,5 +1,5 @@
 // Every kernel that plugins of accelerators load. The names are the contract with
-// plugins/kernels/src/lib.rs: unisono_reduce_REDUCTION_TYPE, and the few below.
+// plugins/kernels/src/lib.rs: unisono_reduce_REDUCTION_TYPE, unisono_scale_TYPE, and the few below.
 
 #include "device.h"
 #include "reduce.h"
@@ -10,7 +10,8 @@
   REDUCE(sum, Sum, type, Type)                                                                     \
   REDUCE(prod, Prod, type, Type)                                                                   \
   REDUCE(min, Min, type, Type)                                                                     \
-  REDUCE(max, Max, type, Type)
+  REDUCE(max, Max, type, Type)                                                                     \
+  KERNEL(scale_##type, Scale) { scale<Type>(arguments); }
 #define BITWISE(type, Type)                                                                        \
   REDUCE(and, And, type, Type)                                                                     \
   REDUCE(or, Or, type, Type)                                                                       \
@@ -31,6 +32,8 @@ ORDERED(f16, F16)
 ORDERED(bf16, BF16)
 ORDERED(f32, F32)
 ORDERED(f64, F64)
+ORDERED(f8e4m3fn, F8E4M3FN)
+ORDERED(f8e5m2, F8E5M2)
 
 struct Pieces {
   u64 dst, src;
@@ -142,5 +145,31 @@ KERNEL(wait, Flag) {
   counter->seen = seen;
   if (arguments.flags & 1) {
     compare(arguments, line, seen, value);
+  }
+}
+
+// Writes and waits of a runtime whose own cannot reach memory that processes share.
+struct Operation {
+  u64 wait; // 0: write
+  u64 address, value;
+};
+struct Operations {
+  u64 count;
+  Operation at[8];
+};
+
+// One thread: one operation after another.
+KERNEL(operate, Operations) {
+  for (u64 i = 0; i < arguments.count && i < 8; i++) {
+    const Operation &operation = arguments.at[i];
+    u64 *word = (u64 *)range(operation.address, sizeof(u64), operation.wait ? READ : WRITE);
+    if (!operation.wait) {
+      fence_system();
+      store_release(word, operation.value);
+      continue;
+    }
+    while ((i64)(load_acquire(word) - operation.value) < 0) {
+      relax();
+    }
   }
 }

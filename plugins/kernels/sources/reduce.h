@@ -1,4 +1,4 @@
-// dst[i] = a[i] op b[i], divided if asked, for pieces at strides.
+// dst[i] = a[i] op b[i], divided if asked, and dst[i] = src[i] * factor, for pieces at strides.
 
 #ifndef UNISONO_KERNELS_REDUCE_H
 #define UNISONO_KERNELS_REDUCE_H
@@ -56,11 +56,52 @@ DEVICE typename T::Bits combine(typename T::Bits a, typename T::Bits b, u32 divi
   return T::narrow(divisor ? T::divide(wide, divisor) : wide);
 }
 
+// dst[i] = src[i] * factor, for pieces at strides.
+struct Scale {
+  u64 dst, src;
+  u64 elements; // of one piece
+  u64 repeat;
+  u64 dst_stride, src_stride; // bytes
+  u64 factor;                 // one element, in the first bytes
+};
+
 // What one thread loads and stores at once.
 template <class T> struct alignas(16) Vector {
   static constexpr u64 LENGTH = 16 / sizeof(typename T::Bits);
   typename T::Bits at[LENGTH];
 };
+
+struct Words {
+  u64 at[2];
+};
+
+// Types whose arithmetic is long are computed in a loop, within words: unrolled, they would be most of
+// what assemblers and devices have to load.
+template <class T, class Op>
+DEVICE Vector<T> combine_vectors(const Vector<T> &x, const Vector<T> &y, u32 divisor) {
+  typedef typename T::Bits Bits;
+  if constexpr (T::LONG) {
+    Words a = bits<Words>(x), b = bits<Words>(y), z;
+#pragma unroll
+    for (int w = 0; w < 2; w++) {
+      u64 word = 0;
+#pragma clang loop unroll(disable)
+      for (u32 shift = 0; shift < 64; shift += 8 * sizeof(Bits)) {
+        Bits one = combine<T, Op>((Bits)(a.at[w] >> shift), (Bits)(b.at[w] >> shift), divisor);
+        word |= (u64)one << shift;
+      }
+      z.at[w] = word;
+    }
+    return bits<Vector<T>>(z);
+  } else {
+    Vector<T> z;
+#pragma unroll
+    for (u64 k = 0; k < Vector<T>::LENGTH; k++) {
+      z.at[k] = combine<T, Op>(x.at[k], y.at[k], divisor);
+    }
+    return z;
+  }
+}
 
 template <class T, class Op> DEVICE void reduce(const Reduce &r) {
   typedef typename T::Bits Bits;
@@ -75,15 +116,25 @@ template <class T, class Op> DEVICE void reduce(const Reduce &r) {
     for (u64 i = first; i < vectors; i += step) {
       Vector<T> x = ((const Vector<T> *)a)[i];
       Vector<T> y = ((const Vector<T> *)b)[i];
-      Vector<T> z;
-#pragma unroll
-      for (u64 k = 0; k < Vector<T>::LENGTH; k++) {
-        z.at[k] = combine<T, Op>(x.at[k], y.at[k], r.divisor);
-      }
-      ((Vector<T> *)dst)[i] = z;
+      ((Vector<T> *)dst)[i] = combine_vectors<T, Op>(x, y, r.divisor);
     }
     for (u64 i = vectors * Vector<T>::LENGTH + first; i < r.elements; i += step) {
       dst[i] = combine<T, Op>(a[i], b[i], r.divisor);
+    }
+  }
+}
+
+template <class T> DEVICE void scale(const Scale &r) {
+  typedef typename T::Bits Bits;
+  Bits factor = *(const Bits *)&r.factor;
+  u64 first = block_index() * thread_count() + thread_index();
+  u64 step = block_count() * thread_count();
+  u64 bytes = r.elements * sizeof(Bits);
+  for (u64 piece = row_index(); piece < r.repeat; piece += row_count()) {
+    Bits *dst = (Bits *)range(r.dst + piece * r.dst_stride, bytes, WRITE);
+    const Bits *src = (const Bits *)range(r.src + piece * r.src_stride, bytes, READ);
+    for (u64 i = first; i < r.elements; i += step) {
+      dst[i] = combine<T, Prod>(src[i], factor, 0);
     }
   }
 }

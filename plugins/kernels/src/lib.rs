@@ -1,11 +1,18 @@
 //! The kernels that plugins of accelerators load: one source, compiled ahead.
 //!
-//! `sources/` is compiled by clang for each vendor ([`PTX`] for NVIDIA's devices from sm_70 on), and for
-//! the host, where the emulators run it. What is compiled is committed, so that users need no compiler;
-//! `tests/made.rs` proves that it is what the sources give.
+//! `sources/` is compiled by clang for each vendor ([`PTX`] for NVIDIA's devices from sm_70 on, a
+//! [code object](CODE_OBJECTS) for each of AMD's architectures), and for the host, where the emulators run
+//! it. What is compiled is committed, so that users need no compiler; `tests/made.rs` proves that it is
+//! what the sources give, and `cargo xtask kernels` makes it anew.
 //!
-//! A kernel takes one struct as its only parameter: [`Reduce`], [`Pieces`], and for flags the struct of
-//! `kernels.cpp`.
+//! A kernel takes one struct as its only parameter ([`parameters`]).
+
+mod bundle;
+mod loaded;
+pub mod parameters;
+
+pub use bundle::bundle;
+pub use loaded::Loaded;
 
 /// PTX of every kernel, NUL-terminated, for sm_70 and later.
 pub const PTX: &str = concat!(include_str!("../made/kernels.ptx"), "\0");
@@ -13,52 +20,15 @@ pub const PTX: &str = concat!(include_str!("../made/kernels.ptx"), "\0");
 /// Threads of a block that the kernels are made for.
 pub const THREADS: u32 = 256;
 
-/// The parameter of `unisono_reduce_*`, as in `reduce.h`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reduce {
-    /// Where results go.
-    pub dst: u64,
-    /// The first operands.
-    pub a: u64,
-    /// The second operands.
-    pub b: u64,
-    /// Of one piece.
-    pub elements: u64,
-    /// Pieces.
-    pub repeat: u64,
-    /// Bytes from one piece to the next.
-    pub dst_stride: u64,
-    /// As above.
-    pub a_stride: u64,
-    /// As above.
-    pub b_stride: u64,
-    /// Results are divided by it, unless it is 0.
-    pub divisor: u32,
-    /// Zero.
-    pub reserved: u32,
-}
-
-/// The parameter of `unisono_copy`, as in `kernels.cpp`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pieces {
-    /// Where to.
-    pub dst: u64,
-    /// From where.
-    pub src: u64,
-    /// Of one piece.
-    pub bytes: u64,
-    /// Pieces.
-    pub repeat: u64,
-    /// Bytes from one piece to the next.
-    pub dst_stride: u64,
-    /// As above.
-    pub src_stride: u64,
-}
+/// Code objects with every kernel, by the architecture that each is for.
+pub const CODE_OBJECTS: [(&str, &[u8]); 3] = [
+    ("gfx90a", include_bytes!("../made/gfx90a.hsaco")),
+    ("gfx942", include_bytes!("../made/gfx942.hsaco")),
+    ("gfx1100", include_bytes!("../made/gfx1100.hsaco")),
+];
 
 /// Types by their numbers in the contract, from 1, as kernels are named; and their sizes in bytes.
-pub const TYPES: [(&str, u64); 12] = [
+pub const TYPES: [(&str, u64); 14] = [
     ("i8", 1),
     ("u8", 1),
     ("i16", 2),
@@ -71,6 +41,8 @@ pub const TYPES: [(&str, u64); 12] = [
     ("bf16", 2),
     ("f32", 4),
     ("f64", 8),
+    ("f8e4m3fn", 1),
+    ("f8e5m2", 1),
 ];
 
 /// Reductions by their numbers in the contract, from 1, as kernels are named.
@@ -89,6 +61,13 @@ pub fn reduction(dtype: u16, reduction: u16) -> Option<String> {
     let op = REDUCTIONS.get(usize::from(reduction).checked_sub(1)?)?;
     let there = reduction < BITWISE || dtype <= INTEGERS;
     there.then(|| format!("unisono_reduce_{op}_{name}"))
+}
+
+/// The name of the kernel that scales a type; none if there is no such type.
+#[must_use]
+pub fn scale(dtype: u16) -> Option<String> {
+    let (name, _) = TYPES.get(usize::from(dtype).checked_sub(1)?)?;
+    Some(format!("unisono_scale_{name}"))
 }
 
 /// Blocks for work of so many bytes a piece: enough to fill a device of so many processors.
@@ -115,19 +94,14 @@ mod tests {
                 assert!(PTX.contains(&format!(".entry {name}(")), "{name}");
             }
         }
-        assert_eq!(kernels, 12 * 4 + 8 * 3);
+        assert_eq!(kernels, 14 * 4 + 8 * 3);
+        for name in (0..20).filter_map(scale) {
+            kernels += 1;
+            assert!(PTX.contains(&format!(".entry {name}(")), "{name}");
+        }
+        assert_eq!(kernels, 14 * 5 + 8 * 3);
         let all = PTX.matches(".visible .entry ").count();
-        assert_eq!(all, kernels + 4, "copy, check, signal, wait");
-    }
-
-    #[test]
-    fn parameters_are_as_long_as_in_the_sources() {
-        let said = |name: &str, bytes: usize| {
-            let parameter = format!("{name}_param_0[{bytes}]");
-            assert!(PTX.contains(&parameter), "{parameter}");
-        };
-        said("unisono_reduce_sum_f32", size_of::<Reduce>());
-        said("unisono_copy", size_of::<Pieces>());
+        assert_eq!(all, kernels + 5, "copy, check, signal, wait, operate");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use unisono_kernels::{CODE_OBJECTS, PTX};
 use unisono_tests::skip;
 
 fn here() -> &'static Path {
@@ -14,14 +15,19 @@ fn compiler() -> Option<String> {
     let name = std::env::var("CLANG").unwrap_or_else(|_| "clang-19".to_owned());
     let output = Command::new(&name).arg("--version").output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.contains("version 19.").then_some(name)
+    let linker = Command::new("ld.lld-19").arg("--version").output().is_ok()
+        || Command::new("ld.lld").arg("--version").output().is_ok();
+    (text.contains("version 19.") && linker).then_some(name)
 }
 
 #[test]
 fn what_is_committed_is_what_the_sources_give() {
     let test = "what_is_committed_is_what_the_sources_give";
     let Some(clang) = compiler() else {
-        skip(test, "clang 19 is not there to compile the kernels");
+        skip(
+            test,
+            "clang 19 and lld 19 are not there to compile the kernels",
+        );
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");
@@ -30,14 +36,41 @@ fn what_is_committed_is_what_the_sources_give() {
         .env("CLANG", clang)
         .status();
     assert!(done.expect("the script").success(), "the sources compile");
-    let read = |path: PathBuf| std::fs::read_to_string(path).expect("PTX");
-    let made = read(folder.path().join("kernels.ptx"));
-    let committed = read(here().join("made/kernels.ptx"));
-    assert!(
-        made == committed,
-        "plugins/kernels/made/kernels.ptx is not what the sources give: run \
-         plugins/kernels/build.sh plugins/kernels/made"
-    );
+    let read = |path: PathBuf| std::fs::read(path).expect("what was compiled");
+    for file in [
+        "kernels.ptx",
+        "gfx90a.hsaco",
+        "gfx942.hsaco",
+        "gfx1100.hsaco",
+    ] {
+        let committed = read(here().join("made").join(file));
+        assert!(
+            read(folder.path().join(file)) == committed,
+            "plugins/kernels/made/{file} is not what the sources give: run cargo xtask kernels"
+        );
+    }
+}
+
+/// Each kernel of the PTX is in each code object: a descriptor and code.
+#[test]
+fn code_objects_have_the_same_kernels() {
+    use object::{Object, ObjectSymbol};
+    let entries = PTX.split(".visible .entry ").skip(1);
+    let names: Vec<_> = entries.filter_map(|e| e.split('(').next()).collect();
+    for (architecture, code) in CODE_OBJECTS {
+        let file = object::File::parse(code).expect("an ELF file");
+        let found = file.dynamic_symbols().filter_map(|s| s.name().ok());
+        let found = found.filter(|name| name.starts_with("unisono_"));
+        let found: std::collections::BTreeSet<_> = found.collect();
+        for name in &names {
+            let descriptor = format!("{name}.kd");
+            assert!(
+                found.contains(&descriptor.as_str()),
+                "{architecture}: {descriptor}"
+            );
+        }
+        assert_eq!(found.len(), names.len() * 2, "{architecture}");
+    }
 }
 
 /// The assembler, named by `PTXAS` or on the path.

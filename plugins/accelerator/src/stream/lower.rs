@@ -1,7 +1,7 @@
 //! What a command needs to be handed over, checked before any command of its batch is taken.
 
 use unisono_plugin::abi::{
-    CommandCopy, CommandReduce, CommandSignal, CommandWait, FlagLine, dtype,
+    CommandCopy, CommandReduce, CommandScale, CommandSignal, CommandWait, FlagLine, dtype,
 };
 use unisono_plugin::{Error, MemoryView, Result};
 
@@ -123,6 +123,30 @@ impl<R: Runtime> AcceleratorStream<R> {
         self.pieces("REDUCE to", dst, bytes, repeat, dst_stride)?;
         self.pieces("REDUCE from", a, bytes, repeat, a_stride)?;
         self.pieces("REDUCE from", b, bytes, repeat, b_stride)
+    }
+
+    pub(super) fn check_scale(&mut self, command: &CommandScale) -> Result<()> {
+        let &CommandScale {
+            dst,
+            src,
+            elements,
+            repeat,
+            dst_stride,
+            src_stride,
+            dtype,
+            ..
+        } = command;
+        if !self.device.runtime.scales(dtype) {
+            return Err(Error::unsupported(format!(
+                "this device does not scale type {dtype}"
+            )));
+        }
+        let bytes = elements * size(dtype);
+        if partly_overlap(dst, src, bytes) {
+            return Err(overlap("SCALE", dst, src, bytes));
+        }
+        self.pieces("SCALE to", dst, bytes, repeat, dst_stride)?;
+        self.pieces("SCALE from", src, bytes, repeat, src_stride)
     }
 
     pub(super) fn check_signal(&mut self, command: &CommandSignal) -> Result<()> {

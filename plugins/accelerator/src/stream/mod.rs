@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use unisono_plugin::{
-    Batch, Error, QueuePhase, QueueState, Result, Sleep, SleepWays, Status, Stream, Waker,
+    Batch, Error, Kinds, QueuePhase, QueueState, Result, Sleep, SleepWays, Status, Stream, Waker,
 };
 
 pub(crate) use control::Shared;
@@ -152,6 +152,8 @@ impl<R: Runtime> AcceleratorStream<R> {
 impl<R: Runtime> Stream for AcceleratorStream<R> {
     type Event = AcceleratorEvent<R>;
     type Control = StreamControl;
+    /// Where the runtime has no kernel for it, SCALE is refused as `supports` says.
+    const KINDS: Kinds = Kinds::STREAM.with_scale();
 
     fn control(&self) -> StreamControl {
         StreamControl(Arc::clone(&self.shared))

@@ -24,6 +24,7 @@ impl<R: Runtime> AcceleratorStream<R> {
             match command {
                 Command::Copy(command) => self.check_copy(command)?,
                 Command::Reduce(command) => self.check_reduce(command)?,
+                Command::Scale(command) => self.check_scale(command)?,
                 Command::Signal(command) => self.check_signal(command)?,
                 Command::Wait(command) => self.check_wait(command)?,
                 Command::Record(_) | Command::WaitEvent(_) => {}
@@ -78,6 +79,11 @@ impl<R: Runtime> AcceleratorStream<R> {
                 self.flush()?;
                 // SAFETY: checked to be memory of the device; the submitter's promise keeps it.
                 unsafe { self.device.runtime.reduce(self.native, command) }
+            }
+            Command::Scale(command) => {
+                self.flush()?;
+                // SAFETY: as above.
+                unsafe { self.device.runtime.scale(self.native, command) }
             }
             Command::Signal(command) => self.signal(command),
             Command::Wait(command) => self.wait(command, number),

@@ -16,6 +16,9 @@ pub struct BoxFile {
     pub memory_bytes: u64,
     /// The generation of the devices, as the vendor numbers it: `[9, 0]`.
     pub generation: [u32; 2],
+    /// The name of the devices' instruction set, where the vendor has names: `gfx942`.
+    #[serde(default)]
+    pub architecture: Option<String>,
     /// The driver's version, as its library numbers it.
     pub driver: u32,
     /// The driver's version, as people write it.

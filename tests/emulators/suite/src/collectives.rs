@@ -3,7 +3,8 @@
 
 use unisono::plan::Op;
 use unisono::{
-    Communicator, Element, InitOptions, PluginRequest, RawCall, ReduceOp, Reduction, Sizes,
+    Communicator, Element, F8E4M3, F8E5M2, InitOptions, PluginRequest, RawCall, ReduceOp,
+    Reduction, Sizes,
 };
 use unisono_tests::{Exit, Fold, Value, input, reduced};
 
@@ -34,7 +35,7 @@ pub fn call<T: Element>(
     op: Op,
     (input, output): (&Values<T>, &Values<T>),
     count: usize,
-    how: Option<ReduceOp>,
+    reduction: Option<Reduction>,
 ) {
     let call = RawCall {
         op,
@@ -42,7 +43,7 @@ pub fn call<T: Element>(
         output: output.address(),
         sizes: Sizes::Equal(count as u64),
         dtype: T::TYPE,
-        reduction: how.map(Reduction::from),
+        reduction,
     };
     // SAFETY: device memory that lives until the call is complete, and nobody else uses.
     let done = unsafe { world.call_raw(call) };
@@ -61,16 +62,23 @@ fn same<T: Value>(what: &str, found: &[T], expected: impl Fn(usize) -> T) {
 }
 
 /// An all_reduce of `len` elements in place.
-pub fn all_reduce<T: Value>(world: &Communicator, len: usize, op: ReduceOp, salt: u64) {
+pub fn all_reduce<T: Value>(world: &Communicator, len: usize, fold: impl Into<Fold>, salt: u64) {
+    let fold = fold.into();
     let (rank, ranks) = (world.rank(), world.size());
     let data = Values::<T>::new(world.device(), len);
     let mine: Vec<T> = (0..len)
-        .map(|i| input(ranks, rank, i, salt, Some(Fold::Op(op))))
+        .map(|i| input(ranks, rank, i, salt, Some(fold)))
         .collect();
     data.write(&mine);
-    call(world, Op::AllReduce, (&data, &data), len, Some(op));
+    call(
+        world,
+        Op::AllReduce,
+        (&data, &data),
+        len,
+        Some(fold.reduction::<T>(rank)),
+    );
     same("all_reduce", &data.read(), |i| {
-        reduced(ranks, i, salt, Fold::Op(op))
+        reduced(ranks, i, salt, fold)
     });
 }
 
@@ -95,7 +103,13 @@ pub fn others<T: Value>(world: &Communicator, len: usize, salt: u64) {
         .map(|i| input(ranks, rank, i, salt, Some(Fold::Op(op))))
         .collect();
     all.write(&mine);
-    call(world, Op::ReduceScatter, (&all, &part), whole, Some(op));
+    call(
+        world,
+        Op::ReduceScatter,
+        (&all, &part),
+        whole,
+        Some(op.into()),
+    );
     same("reduce_scatter", &part.read(), |i| {
         reduced(ranks, rank as usize * len + i, salt, Fold::Op(op))
     });
@@ -128,6 +142,20 @@ pub fn every_type(world: &Communicator, len: usize) {
     }
 }
 
+/// all_reduces of 8-bit floats, and of contributions that are scaled.
+pub fn fp8_and_scaled(world: &Communicator, len: usize) {
+    for (salt, op) in (0..).zip(OPS) {
+        all_reduce::<F8E4M3>(world, len, op, salt);
+        all_reduce::<F8E5M2>(world, len, op, salt);
+    }
+    all_reduce::<f32>(world, len, Fold::Scaled, 1);
+    all_reduce::<half::f16>(world, len, Fold::Scaled, 2);
+    all_reduce::<half::bf16>(world, len, Fold::Scaled, 3);
+    all_reduce::<f64>(world, len, Fold::Scaled, 4);
+    all_reduce::<i32>(world, len, Fold::Scaled, 5);
+    all_reduce::<F8E4M3>(world, len, Fold::Scaled, 6);
+}
+
 /// A few of the usual ones, short and long, and a barrier.
 pub fn a_few(world: &Communicator, salt: u64) {
     for len in [1, 7, 1000, 70_001] {
@@ -155,7 +183,7 @@ pub fn every_collective<T: Value>(world: &Communicator, len: usize, salt: u64) {
         .map(|i| input(ranks, rank, i, salt, Some(fold)))
         .collect();
     part.write(&mine);
-    let sum = Some(ReduceOp::Sum);
+    let sum = Some(ReduceOp::Sum.into());
     call(world, Op::Reduce { root }, (&part, &part), len, sum);
     if rank == root {
         same("reduce", &part.read(), |i| reduced(ranks, i, salt, fold));

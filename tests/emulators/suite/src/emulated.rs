@@ -38,12 +38,14 @@ impl Folder {
 }
 
 /// The emulators' libraries, by the names that they stand in for.
-const LIBRARIES: [(&str, &str); 5] = [
+const LIBRARIES: [(&str, &str); 7] = [
     ("libascendcl.so", "acl"),
     ("libcuda.so.1", "cuda"),
     ("libcuda.so", "cuda"),
     ("libnvidia-ml.so.1", "nvml"),
     ("libnvidia-ml.so", "nvml"),
+    ("libamdhip64.so.6", "hip"),
+    ("librocm_smi64.so.7", "rsmi"),
 ];
 
 /// Emulators that can have a box of their own: the variables that name it and its kernels.

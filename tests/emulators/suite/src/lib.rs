@@ -13,7 +13,8 @@ mod values;
 
 pub use attempts::attempts;
 pub use collectives::{
-    a_few, all_done, all_reduce, call, every_collective, every_type, others, own_device,
+    a_few, all_done, all_reduce, call, every_collective, every_type, fp8_and_scaled, others,
+    own_device,
 };
 pub use conformance::{answer, conforms};
 pub use driver::{Driver, Handle};

@@ -1,7 +1,9 @@
 //! Collectives between ranks on emulated devices.
 
 use unisono::ReduceOp;
-use unisono_emulated_tests::{Emulated, a_few, all_done, all_reduce, every_type, own_device};
+use unisono_emulated_tests::{
+    Emulated, a_few, all_done, all_reduce, every_type, fp8_and_scaled, own_device,
+};
 use unisono_emulator::Place;
 use unisono_tests::{Count, threads};
 
@@ -14,6 +16,7 @@ fn every_type_and_reduction_between_two_processes() {
     let ranks = machine.job(test, 2).start(|rank| {
         let world = rank.init(own_device("cuda"));
         every_type(&world, 1000);
+        fp8_and_scaled(&world, 1000);
         a_few(&world, 3);
         rank.say("done");
     });

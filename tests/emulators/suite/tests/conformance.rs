@@ -6,9 +6,6 @@ const CUDA: &str = "
 unsupported:
   memory/bell: a device rings no bells
   share/bells: a device rings no bells
-  reduce/f8e4m3fn: no 8-bit floats yet
-  reduce/f8e5m2: no 8-bit floats yet
-  reduce/scale: no SCALE yet
   reduce/call: the processor cannot touch its memory
   batch/budget: poll moves nothing
   report/address: its links are mapped
@@ -55,4 +52,58 @@ fn cuda_with_every_operation_delayed() {
         return;
     };
     conforms(&machine, "cuda", CUDA, &[]);
+}
+
+const ROCM: &str = "
+unsupported:
+  memory/bell: a device rings no bells
+  share/bells: a device rings no bells
+  reduce/call: the processor cannot touch its memory
+  device/flush: no NIC writes to its memory
+  batch/budget: poll moves nothing
+  report/address: its links are mapped
+  link: its links are mapped
+  flow: its links are mapped
+  fault: its links are mapped
+  link_sleep: its links are mapped
+  leaks/links: its links are mapped
+  leaks/unconnected_links: its links are mapped
+fails:
+  share/alive_after_export: a handle keeps nothing alive
+";
+
+#[test]
+fn rocm_on_eight_mi300x() {
+    let test = "rocm_on_eight_mi300x";
+    let Some(machine) = Emulated::new(test, "mi300x8", |text| text) else {
+        return;
+    };
+    conforms(&machine, "rocm", ROCM, &[]);
+}
+
+/// A runtime of ROCm 5, on which the host's addresses are not the device's; flags raised by kernels.
+#[test]
+fn rocm_on_an_older_runtime() {
+    let test = "rocm_on_an_older_runtime";
+    let lacking = |text: String| text + "lacks: [host_pointer, management]\n";
+    let Some(machine) = Emulated::new(test, "mi250x4", lacking) else {
+        return;
+    };
+    conforms(&machine, "rocm", ROCM, &["write_by_kernel=true"]);
+}
+
+/// Everything late, in a few queues; uncached memory, copies by the compute units.
+#[test]
+fn rocm_with_every_operation_delayed() {
+    let test = "rocm_with_every_operation_delayed";
+    let slow = |text: String| text + "delays: {one_in: 3, longest_us: 60}\n";
+    let Some(machine) = Emulated::new(test, "mi300x8", slow) else {
+        return;
+    };
+    conforms(
+        &machine,
+        "rocm",
+        ROCM,
+        &["uncached=true", "dma_copies=false"],
+    );
 }

@@ -1,0 +1,154 @@
+//! What kernels take: one struct each, as the sources lay it out.
+
+use unisono_abi::{CommandCopy, CommandReduce, CommandScale};
+
+/// The parameter of `unisono_reduce_*`, as in `reduce.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reduce {
+    /// Where results go.
+    pub dst: u64,
+    /// The first operands.
+    pub a: u64,
+    /// The second operands.
+    pub b: u64,
+    /// Of one piece.
+    pub elements: u64,
+    /// Pieces.
+    pub repeat: u64,
+    /// Bytes from one piece to the next.
+    pub dst_stride: u64,
+    /// As above.
+    pub a_stride: u64,
+    /// As above.
+    pub b_stride: u64,
+    /// Results are divided by it, unless it is 0.
+    pub divisor: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// The parameter of `unisono_copy`, as in `kernels.cpp`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pieces {
+    /// Where to.
+    pub dst: u64,
+    /// From where.
+    pub src: u64,
+    /// Of one piece.
+    pub bytes: u64,
+    /// Pieces.
+    pub repeat: u64,
+    /// Bytes from one piece to the next.
+    pub dst_stride: u64,
+    /// As above.
+    pub src_stride: u64,
+}
+
+/// The parameter of `unisono_scale_*`, as in `reduce.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scale {
+    /// Where results go.
+    pub dst: u64,
+    /// What is scaled.
+    pub src: u64,
+    /// Of one piece.
+    pub elements: u64,
+    /// Pieces.
+    pub repeat: u64,
+    /// Bytes from one piece to the next.
+    pub dst_stride: u64,
+    /// As above.
+    pub src_stride: u64,
+    /// One element, in the first bytes.
+    pub factor: [u8; 8],
+}
+
+/// Operations of one launch of `unisono_operate`, at most.
+pub const OPERATIONS: usize = 8;
+
+/// The parameter of `unisono_operate`, as in `kernels.cpp`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Operations {
+    /// How many there are.
+    pub count: u64,
+    /// The first so many.
+    pub at: [Operation; OPERATIONS],
+}
+
+/// A write to memory or a wait for it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Operation {
+    /// 1: until what lies there is not behind the value, cyclically. 0: store it.
+    pub wait: u64,
+    /// Where, a multiple of 8.
+    pub address: u64,
+    /// The number.
+    pub value: u64,
+}
+
+impl From<&CommandReduce> for Reduce {
+    fn from(command: &CommandReduce) -> Self {
+        Self {
+            dst: command.dst,
+            a: command.a,
+            b: command.b,
+            elements: command.elements,
+            repeat: command.repeat,
+            dst_stride: command.dst_stride,
+            a_stride: command.a_stride,
+            b_stride: command.b_stride,
+            divisor: command.divisor,
+            reserved: 0,
+        }
+    }
+}
+
+impl From<&CommandCopy> for Pieces {
+    fn from(command: &CommandCopy) -> Self {
+        Self {
+            dst: command.dst,
+            src: command.src,
+            bytes: command.bytes,
+            repeat: command.repeat,
+            dst_stride: command.dst_stride,
+            src_stride: command.src_stride,
+        }
+    }
+}
+
+impl From<&CommandScale> for Scale {
+    fn from(command: &CommandScale) -> Self {
+        Self {
+            dst: command.dst,
+            src: command.src,
+            elements: command.elements,
+            repeat: command.repeat,
+            dst_stride: command.dst_stride,
+            src_stride: command.src_stride,
+            factor: command.factor,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PTX;
+
+    #[test]
+    fn parameters_are_as_long_as_in_the_sources() {
+        let said = |name: &str, bytes: usize| {
+            let parameter = format!("{name}_param_0[{bytes}]");
+            assert!(PTX.contains(&parameter), "{parameter}");
+        };
+        said("unisono_reduce_sum_f32", size_of::<Reduce>());
+        said("unisono_copy", size_of::<Pieces>());
+        said("unisono_scale_f8e5m2", size_of::<Scale>());
+        said("unisono_operate", size_of::<Operations>());
+    }
+}

@@ -1,0 +1,58 @@
+//! Recording streams, and running what was recorded.
+
+use std::ffi::{c_char, c_void};
+
+use unisono_emulator_cuda::code;
+use unisono_emulator_cuda::graph::{
+    cuGraphDestroy, cuGraphExecDestroy, cuGraphInstantiateWithFlags, cuGraphLaunch,
+    cuStreamBeginCapture_v2, cuStreamEndCapture, cuStreamIsCapturing,
+};
+
+use crate::answer::{from, hip};
+
+hip! {
+    current fn hipStreamBeginCapture(stream: u64, mode: u32) {
+        // SAFETY: the caller's.
+        from(unsafe { cuStreamBeginCapture_v2(stream, mode) })
+    }
+
+    current fn hipStreamEndCapture(stream: u64, graph: *mut u64) {
+        // SAFETY: the caller's.
+        from(unsafe { cuStreamEndCapture(stream, graph) })
+    }
+
+    current fn hipStreamIsCapturing(stream: u64, status: *mut u32) {
+        // SAFETY: the caller's.
+        from(unsafe { cuStreamIsCapturing(stream, status) })
+    }
+
+    /// The node and the log of what is wrong are not given.
+    current fn hipGraphInstantiate(
+        runnable: *mut u64,
+        graph: u64,
+        _node: *mut *mut c_void,
+        log: *mut c_char,
+        room: usize,
+    ) {
+        if log.is_null() && room > 0 {
+            return Err(code::INVALID_VALUE);
+        }
+        // SAFETY: the caller's.
+        from(unsafe { cuGraphInstantiateWithFlags(runnable, graph, 0) })
+    }
+
+    current fn hipGraphLaunch(runnable: u64, stream: u64) {
+        // SAFETY: the caller's.
+        from(unsafe { cuGraphLaunch(runnable, stream) })
+    }
+
+    current fn hipGraphDestroy(graph: u64) {
+        // SAFETY: the caller's.
+        from(unsafe { cuGraphDestroy(graph) })
+    }
+
+    current fn hipGraphExecDestroy(runnable: u64) {
+        // SAFETY: the caller's.
+        from(unsafe { cuGraphExecDestroy(runnable) })
+    }
+}
