@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, fstat, ftruncate, memfd_create};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
+use crate::accesses::Accesses;
+
 /// Fills new memory, so that whoever reads it without having written it is found out.
 const GARBAGE: u8 = 0xc5;
 /// Of memory larger than this only both ends are filled: the rest stays untouched, and free.
@@ -35,6 +37,7 @@ struct Header {
     bytes: AtomicU64,
     owner: AtomicU32,
     alive: AtomicU32,
+    accesses: Accesses,
 }
 
 // SAFETY: a range of shared memory; the header is atomic, the rest is accessed by emulated devices in
@@ -115,6 +118,11 @@ impl Backing {
     fn header(&self) -> &Header {
         // SAFETY: the page behind the data is mapped, aligned, and holds atomics alone.
         unsafe { &*self.at.add(pages(self.bytes) as usize).cast() }
+    }
+
+    /// Who is at it now.
+    pub(crate) fn accesses(&self) -> &Accesses {
+        &self.header().accesses
     }
 
     /// The secret address of its first byte.

@@ -40,6 +40,11 @@ pub struct BoxFile {
     /// How scheduling is disturbed.
     #[serde(default)]
     pub delays: Delays,
+    /// Two operations that touch the same bytes at once, one of them writing, break the device of the
+    /// second: nothing orders them. Not by default, as what stands behind a wait that an abort released
+    /// runs in whatever order it comes.
+    #[serde(default)]
+    pub finds_races: bool,
     /// What the driver or the devices lack.
     #[serde(default)]
     pub lacks: Vec<Capability>,

@@ -7,7 +7,7 @@
     reason = "calls functions of a library that was built for this"
 )]
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::ptr;
 use std::sync::Arc;
@@ -16,9 +16,12 @@ use std::time::Duration;
 use libloading::Library;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
-use crate::op::Running;
+use crate::op::{self, Noted, Running};
 use crate::space::Range;
 use crate::{Broken, Device, Launch, Machine, Mover, Place};
+
+/// Ranges of a launch that are noted: kernels have few, but rows of many.
+const NOTES: usize = 12;
 
 /// The library of kernels.
 #[derive(Debug)]
@@ -54,6 +57,9 @@ struct Now {
     machine: *const Machine,
     device: *const Device,
     faulted: Cell<bool>,
+    operation: u64,
+    /// Ranges that it is at: address, bytes, whether it writes.
+    notes: RefCell<Vec<(u64, u64, i32, Option<Noted>)>>,
     /// The ranges that were asked for last.
     recent: Cell<[Option<Arc<Range>>; 4]>,
     read: Cell<[u64; 65]>,
@@ -105,6 +111,8 @@ impl Kernel {
             machine: on.machine,
             device: on.device,
             faulted: Cell::new(false),
+            operation: on.operation,
+            notes: RefCell::default(),
             recent: Cell::default(),
             read: Cell::new([0; 65]),
             written: Cell::new([0; 65]),
@@ -136,6 +144,8 @@ impl Kernel {
             }
         }
         NOW.set(ptr::null());
+        on.linger();
+        drop(now.notes.take());
         on.count_kernel(&now, blocks * threads);
         if now.faulted.get() {
             return Err(Broken::IllegalAddress);
@@ -156,6 +166,36 @@ impl Running<'_> {
             let traffic = &self.machine.traffic;
             traffic.add(place, me, Mover::Kernel, read / threads.max(1));
             traffic.add(me, place, Mover::Kernel, written / threads.max(1));
+        }
+    }
+}
+
+impl Now {
+    /// Notes a range, once for all threads that ask; false if that is a race.
+    fn note(
+        &self,
+        machine: &Machine,
+        range: &Arc<Range>,
+        (address, bytes): (u64, u64),
+        access: i32,
+    ) -> bool {
+        let mut notes = self.notes.borrow_mut();
+        let known = (notes.iter()).any(|(a, b, how, _)| (*a, *b, *how) == (address, bytes, access));
+        if known || notes.len() >= NOTES {
+            return true;
+        }
+        match op::note(
+            machine,
+            self.operation,
+            range,
+            (address, bytes),
+            access != 0,
+        ) {
+            Ok(noted) => {
+                notes.push((address, bytes, access, noted));
+                true
+            }
+            Err(_) => false,
         }
     }
 }
@@ -191,6 +231,11 @@ extern "C" fn range(address: u64, bytes: u64, access: i32) -> *mut u8 {
         Some(found)
     });
     now.recent.set(recent);
+    let raced = (found.as_ref())
+        .is_some_and(|found| !now.note(machine, &found.range, (address, bytes), access));
+    if raced {
+        now.faulted.set(true);
+    }
     let Some(found) = found else {
         if !now.faulted.replace(true) {
             eprintln!("emulator: a kernel touches {bytes} bytes at {address:#x}");

@@ -15,6 +15,7 @@
 //! What the machine is comes from a file ([`BoxFile`]), named by the variable
 //! [`BOX`]. Bytes are counted by where they went ([`Traffic`]).
 
+mod accesses;
 mod backing;
 mod box_file;
 mod device;

@@ -94,7 +94,7 @@ fn make() -> Result<Machine, String> {
 }
 
 impl Machine {
-    fn new(
+    pub(crate) fn new(
         facts: BoxFile,
         seed: u64,
         traffic: Option<&Path>,

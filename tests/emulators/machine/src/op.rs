@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::accesses::Touched;
 use crate::kernel::Kernel;
-use crate::space::{Illegal, Resolved};
+use crate::space::{Illegal, Range, Resolved};
 use crate::{Broken, Device, Event, Machine, Mover, Place, Random};
 
 /// An operation of a stream.
@@ -141,6 +142,62 @@ pub(crate) struct Running<'a> {
     pub machine: &'a Machine,
     pub device: &'a Device,
     pub random: &'a mut Random,
+    /// The operation's number on this machine.
+    pub operation: u64,
+}
+
+/// A range that an operation is at, until dropped.
+pub(crate) struct Noted {
+    range: Arc<Range>,
+    at: usize,
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        if let Some(backing) = self.range.backing() {
+            backing.accesses().end(self.at);
+        }
+    }
+}
+
+/// Notes that an operation is at a range of device memory, where the box says that races are found. An
+/// error if it is not ordered with another that is at it now.
+pub(crate) fn note(
+    machine: &Machine,
+    operation: u64,
+    range: &Arc<Range>,
+    (address, bytes): (u64, u64),
+    writes: bool,
+) -> Result<Option<Noted>, Broken> {
+    let Some(backing) = range.backing().filter(|_| machine.facts.finds_races) else {
+        return Ok(None);
+    };
+    let from = address - range.base;
+    let touched = Touched {
+        of: operation,
+        from,
+        to: from + bytes,
+        writes,
+    };
+    match backing.accesses().begin(touched) {
+        Ok(at) => Ok(at.map(|at| Noted {
+            range: Arc::clone(range),
+            at,
+        })),
+        Err(other) => {
+            let does = |writes| if writes { "writes" } else { "reads" };
+            eprintln!(
+                "emulator: a race: an operation {} {bytes} bytes at {address:#x} of device {} while \
+                 another, of process {}, {} {} bytes there: nothing orders the two",
+                does(writes),
+                backing.owner(),
+                other.of >> 32,
+                does(other.writes),
+                other.to - other.from,
+            );
+            Err(Broken::Launch)
+        }
+    }
 }
 
 impl From<Illegal> for Broken {
@@ -218,9 +275,34 @@ impl Running<'_> {
             .resolve(self.device.index, address, bytes)?)
     }
 
+    fn note(
+        &self,
+        at: &Resolved,
+        address: u64,
+        bytes: u64,
+        writes: bool,
+    ) -> Result<Option<Noted>, Broken> {
+        let within = (address, bytes);
+        note(self.machine, self.operation, &at.range, within, writes)
+    }
+
+    /// Stays at what it noted for a while, now and then, so that others who come meet it.
+    pub(crate) fn linger(&mut self) {
+        let delays = self.machine.facts.delays;
+        let stays = self.machine.facts.finds_races && delays.one_in > 0;
+        if stays && self.random.below(delays.one_in.into()) == 0 {
+            let time = self.random.below(delays.longest_us + 1);
+            std::thread::sleep(Duration::from_micros(time));
+        }
+    }
+
     fn copy(&mut self, dst: u64, src: u64, bytes: u64) -> Result<(), Broken> {
         let to = self.resolve(dst, bytes)?;
         let from = self.resolve(src, bytes)?;
+        let _notes = [
+            self.note(&to, dst, bytes, true)?,
+            self.note(&from, src, bytes, false)?,
+        ];
         self.carry(from.place, to.place, bytes)?;
         self.machine
             .traffic
@@ -235,6 +317,7 @@ impl Running<'_> {
         // overlap or race where the program is wrong, hence `copy`.
         unsafe {
             std::ptr::copy(from.at.add(cut), to.at.add(cut), bytes as usize - cut);
+            self.linger();
             std::ptr::copy(from.at, to.at, cut);
         }
         Ok(())
@@ -247,6 +330,10 @@ impl Running<'_> {
         if to.place != own || from.place != own || !apart {
             return Err(Broken::IllegalAddress);
         }
+        let _notes = [
+            self.note(&to, dst, bytes, true)?,
+            self.note(&from, src, bytes, false)?,
+        ];
         self.machine.traffic.add(own, own, Mover::Kernel, bytes);
         // SAFETY: both were resolved for so many bytes, are kept by `to` and `from`, and lie apart; a
         // program that lets them race is wrong, and finds wrong numbers.
@@ -271,6 +358,7 @@ impl Running<'_> {
 
     fn fill(&self, dst: u64, value: u8, bytes: u64) -> Result<(), Broken> {
         let to = self.resolve(dst, bytes)?;
+        let _note = self.note(&to, dst, bytes, true)?;
         let offset = dst - to.range.base;
         let punched = value == 0
             && bytes >= 1 << 20

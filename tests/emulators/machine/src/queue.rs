@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::accesses::operation;
 use crate::op::Running;
 use crate::{Broken, Delays, Machine, Op, Random, Stream};
 
@@ -95,6 +96,7 @@ impl HardwareQueue {
                     machine,
                     device: &device,
                     random: &mut random,
+                    operation: operation(machine.next_id()),
                 };
                 match op.run(&mut on) {
                     Ok(()) => {}

@@ -26,7 +26,7 @@ fn interleaved(options: &mut InitOptions) {
 }
 
 fn machine(test: &str) -> Option<Emulated> {
-    let delays = |text: String| text + "delays: {one_in: 8, longest_us: 100}\n";
+    let delays = |text: String| text + "finds_races: true\ndelays: {one_in: 8, longest_us: 100}\n";
     Emulated::of_several(test, "h100x8", &[("acl", "ascend910bx8")], delays)
 }
 
