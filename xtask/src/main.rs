@@ -2,8 +2,10 @@
 //! `cargo xtask dist`.
 
 mod abi;
+mod conformance;
 mod demo;
 mod dist;
+mod kernels;
 mod machine;
 mod out_of_tree;
 mod regret;
@@ -73,6 +75,25 @@ enum Task {
         #[arg(long)]
         dry: bool,
     },
+    /// Run the conformance suite against a plugin's library: what a vendor runs.
+    Conformance {
+        /// The library.
+        #[arg(long)]
+        plugin: PathBuf,
+        /// What the plugin does not support and what is known to fail, as YAML; a pass of what it
+        /// names fails, too. Without it, whatever the plugin says it does not support is skipped.
+        #[arg(long)]
+        expect: Option<PathBuf>,
+        /// Arguments of the suite's own: --only, --param, --seconds, --json, --list.
+        #[arg(last = true)]
+        rest: Vec<String>,
+    },
+    /// Compile the devices' kernels anew from plugins/kernels/sources.
+    Kernels {
+        /// Write nothing, and fail if what is committed is not what the sources give.
+        #[arg(long)]
+        check: bool,
+    },
     /// Write include/unisono_plugin_layout.h anew from hal/abi.
     Abi,
     /// Compare a renamed copy of the host plugin, built outside the workspace, with the original:
@@ -98,6 +119,12 @@ fn main() -> ExitCode {
             built,
         } => dist::dist(prefix, debug, built),
         Task::Regret { full, seconds, dry } => regret::regret(full, seconds, dry),
+        Task::Conformance {
+            plugin,
+            expect,
+            rest,
+        } => conformance::conformance(&plugin, expect.as_deref(), &rest),
+        Task::Kernels { check } => kernels::kernels(check),
         Task::Abi => abi::write(),
         Task::OutOfTree { dry } => out_of_tree::compare(dry),
     };
