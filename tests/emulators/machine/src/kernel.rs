@@ -52,14 +52,23 @@ struct Hooks {
     relax: extern "C" fn(),
 }
 
+/// A range that a kernel is at.
+struct Note {
+    address: u64,
+    bytes: u64,
+    access: i32,
+    /// Until the launch is over.
+    _noted: Option<Noted>,
+}
+
 /// What the thread of a hardware queue runs now.
 struct Now {
     machine: *const Machine,
     device: *const Device,
     faulted: Cell<bool>,
     operation: u64,
-    /// Ranges that it is at: address, bytes, whether it writes.
-    notes: RefCell<Vec<(u64, u64, i32, Option<Noted>)>>,
+    /// Ranges that it is at.
+    notes: RefCell<Vec<Note>>,
     /// The ranges that were asked for last.
     recent: Cell<[Option<Arc<Range>>; 4]>,
     read: Cell<[u64; 65]>,
@@ -180,7 +189,8 @@ impl Now {
         access: i32,
     ) -> bool {
         let mut notes = self.notes.borrow_mut();
-        let known = (notes.iter()).any(|(a, b, how, _)| (*a, *b, *how) == (address, bytes, access));
+        let asked = (address, bytes, access);
+        let known = (notes.iter()).any(|note| (note.address, note.bytes, note.access) == asked);
         if known || notes.len() >= NOTES {
             return true;
         }
@@ -192,7 +202,12 @@ impl Now {
             access != 0,
         ) {
             Ok(noted) => {
-                notes.push((address, bytes, access, noted));
+                notes.push(Note {
+                    address,
+                    bytes,
+                    access,
+                    _noted: noted,
+                });
                 true
             }
             Err(_) => false,

@@ -6,7 +6,7 @@ use unisono_emulated_tests::{Emulated, attempts};
 use unisono_tests::{Count, Exit};
 
 /// The plugins, in the order in which ranks take their devices in turn.
-const PLUGINS: [&str; 3] = ["cuda", "ascend", "host"];
+const PLUGINS: [&str; 4] = ["cuda", "rocm", "ascend", "host"];
 /// Ranks of each.
 const EACH: u32 = 2;
 const RANKS: u32 = PLUGINS.len() as u32 * EACH;
@@ -26,8 +26,14 @@ fn interleaved(options: &mut InitOptions) {
 }
 
 fn machine(test: &str) -> Option<Emulated> {
-    let delays = |text: String| text + "finds_races: true\ndelays: {one_in: 8, longest_us: 100}\n";
-    Emulated::of_several(test, "h100x8", &[("acl", "ascend910bx8")], delays)
+    let disturbed =
+        |text: String| text + "finds_races: true\ndelays: {one_in: 8, longest_us: 100}\n";
+    let others = [
+        ("acl", "ascend910bx8"),
+        ("hip", "mi300x8"),
+        ("rsmi", "mi300x8"),
+    ];
+    Emulated::of_several(test, "h100x8", &others, disturbed)
 }
 
 fn all_said_the_same(exits: &[Exit]) {
