@@ -60,6 +60,28 @@ macro_rules! of_tests {
     };
 }
 
+/// The test file of this name in `tests/machines`.
+macro_rules! of_machines {
+    ($name:literal, $file:literal) => {
+        Suite {
+            name: $name,
+            arguments: &[
+                "test",
+                "--release",
+                "--package",
+                "unisono-machines",
+                "--test",
+                $file,
+                "--",
+                "--nocapture",
+                "--test-threads=1",
+            ],
+            environment: &[],
+            before: &[],
+        }
+    };
+}
+
 const SUITES: &[Suite] = &[
     // Through Rust, and a part through C.
     Suite {
@@ -109,6 +131,8 @@ const SUITES: &[Suite] = &[
         environment: &[],
         before: &[],
     },
+    of_machines!("roce", "roce_vm"),
+    of_machines!("hosts", "hosts"),
     Suite {
         name: "recorded",
         arguments: &[

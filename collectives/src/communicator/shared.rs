@@ -15,7 +15,7 @@ use super::support::Support;
 use super::window::Windows;
 use super::wire;
 use crate::error::{Error, Mismatch, RankStatus, Result, Timeout};
-use crate::execute::{Lane, OnFailure};
+use crate::execute::{Lane, OnFailure, is_abort};
 use crate::progress::{Policy, Watch};
 use crate::signature::Call;
 use crate::world::World;
@@ -409,14 +409,6 @@ impl Shared {
     fn telling(&self) -> std::sync::MutexGuard<'_, Option<Telling>> {
         self.telling.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Whether a link says that its peer aborted it.
-fn is_abort(error: &Error) -> bool {
-    let Error::Plugin { source, .. } = error else {
-        return false;
-    };
-    source.status == unisono_hal::Status::Aborted
 }
 
 impl Telling {

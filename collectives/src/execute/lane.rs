@@ -156,7 +156,10 @@ impl Lane {
                 }
             },
             Err(error) if may_be_explained(&error) => {
-                let until = Instant::now() + GRACE;
+                // A peer that gave its link up knows why, and says so after its own moments of doubt:
+                // whether the other end left in good order, and whether others know better.
+                let patience = if is_abort(&error) { 3 * GRACE } else { GRACE };
+                let until = Instant::now() + patience;
                 *self.suspicion() = Some(Suspicion {
                     error: error.clone(),
                     until,
@@ -289,6 +292,14 @@ impl Lane {
 
 /// Whether an error may be the consequence of something that the control channel tells of: a death,
 /// an abort, a call that another rank made before.
+/// Whether a link says that its peer aborted it: never a cause, always a consequence.
+pub(crate) fn is_abort(error: &Error) -> bool {
+    let Error::Plugin { source, .. } = error else {
+        return false;
+    };
+    source.status == unisono_hal::Status::Aborted
+}
+
 fn may_be_explained(error: &Error) -> bool {
     use unisono_hal::Status::{Aborted, Link, Peer};
     match error {

@@ -20,7 +20,7 @@ use unisono_hal::Batch;
 
 pub(crate) use direct::Direct;
 pub(crate) use holdings::{Bells, Holdings};
-pub(crate) use lane::{Lane, OnFailure};
+pub(crate) use lane::{Lane, OnFailure, is_abort};
 pub(crate) use mark::{Flag, Gate, Mark};
 pub(crate) use op::{Op, PeerBuffers, Planned};
 pub(crate) use peer::{Near, Own, Peer, Posted, SIGNAL_WINDOW, SLOTS_WINDOW, Way};

@@ -32,7 +32,10 @@ pub mod worker;
 
 pub use case::Case;
 pub use check::{Check, all, find};
+pub use ends::Ends;
 pub use expect::{Expectations, Verdict};
 pub use outcome::{Checked, Outcome, Stop};
+pub use peer::Peer;
+pub use queue::batch;
 pub use report::{Report, Row};
 pub use suite::Suite;

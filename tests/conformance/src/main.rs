@@ -35,6 +35,11 @@ struct Arguments {
     #[arg(long, value_name = "NAME=TEXT", value_parser = pair)]
     param: Vec<(String, String)>,
 
+    /// Another parameter for the second process of a check: with `--param devices=mlx5_0
+    /// --peer-param devices=mlx5_1` the two are joined by what joins the cards.
+    #[arg(long, value_name = "NAME=TEXT", value_parser = pair)]
+    peer_param: Vec<(String, String)>,
+
     /// Seconds that one check may take.
     #[arg(long, default_value_t = 90)]
     seconds: u64,
@@ -89,7 +94,8 @@ fn run(arguments: Arguments) -> Result<bool, String> {
         set_parent_process_death_signal(Some(Signal::KILL)).map_err(|e| e.to_string())?;
         let socket = std::io::stdin().as_fd().try_clone_to_owned();
         let socket = UnixStream::from(socket.map_err(|e| e.to_string())?);
-        worker::run(&check, arguments.role, plugin, arguments.param, socket)
+        let (ours, theirs) = (arguments.param, &arguments.peer_param);
+        worker::run(&check, arguments.role, plugin, ours, theirs, socket)
             .map_err(|e| format!("{name}: {e}"))?;
         return Ok(true);
     }
@@ -99,6 +105,7 @@ fn run(arguments: Arguments) -> Result<bool, String> {
     let runner = std::env::current_exe().map_err(|e| e.to_string())?;
     let mut suite = Suite::new(plugin, runner)
         .params(arguments.param)
+        .peer_params(arguments.peer_param)
         .only(arguments.only)
         .limit(Duration::from_secs(arguments.seconds));
     if let Some(path) = arguments.expect {

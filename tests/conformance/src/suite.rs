@@ -20,6 +20,7 @@ pub struct Suite {
     plugin: PathBuf,
     runner: PathBuf,
     params: Vec<(String, String)>,
+    peer_params: Vec<(String, String)>,
     expectations: Option<Expectations>,
     only: Vec<String>,
     limit: Duration,
@@ -34,6 +35,7 @@ impl Suite {
             plugin: plugin.into(),
             runner: runner.into(),
             params: Vec::new(),
+            peer_params: Vec::new(),
             expectations: None,
             only: Vec::new(),
             limit: Duration::from_secs(90),
@@ -52,6 +54,14 @@ impl Suite {
     #[must_use]
     pub fn params(mut self, params: Vec<(String, String)>) -> Self {
         self.params = params;
+        self
+    }
+
+    /// What the second process of a check has in place of the first one's parameters, or besides:
+    /// where two network cards are joined by a cable, each process has one of them.
+    #[must_use]
+    pub fn peer_params(mut self, params: Vec<(String, String)>) -> Self {
+        self.peer_params = params;
         self
     }
 
@@ -137,8 +147,9 @@ impl Suite {
     fn run_one(&self, check: &Check) -> Result<Outcome, String> {
         let error = |e: std::io::Error| format!("{}: {e}", self.runner.display());
         let (here, there) = UnixStream::pair().map_err(error)?;
-        let child = worker(&self.runner, &self.plugin, check, 0, &self.params, there);
-        let mut child = child.map_err(error)?;
+        let mut command = worker(&self.runner, &self.plugin, check, 0, &self.params, there);
+        command.args(flags("peer-param", &self.peer_params));
+        let mut child = command.spawn().map_err(error)?;
         let ended = wait(&mut child, self.limit).map_err(error)?;
         let Some(status) = ended else {
             return Ok(Outcome::Fail(format!(
@@ -157,7 +168,7 @@ impl Suite {
     }
 }
 
-/// Starts the process of one role.
+/// The program of one role, to be started.
 pub(crate) fn worker(
     runner: &Path,
     plugin: &Path,
@@ -165,16 +176,21 @@ pub(crate) fn worker(
     role: u32,
     params: &[(String, String)],
     socket: UnixStream,
-) -> std::io::Result<Child> {
+) -> Command {
     let mut command = Command::new(runner);
     command
         .arg(plugin)
         .args(["--worker", &check.full_name(), "--role", &role.to_string()])
-        .args(params.iter().map(|(name, text)| format!("--param={name}={text}")))
+        .args(flags("param", params))
         .stdin(Stdio::from(OwnedFd::from(socket)))
         // What a plugin prints is no part of the report.
-        .stdout(Stdio::null())
-        .spawn()
+        .stdout(Stdio::null());
+    command
+}
+
+fn flags(flag: &str, params: &[(String, String)]) -> impl Iterator<Item = String> {
+    let one = move |(name, text): &(String, String)| format!("--{flag}={name}={text}");
+    params.iter().map(one)
 }
 
 /// Waits, and ends a process whose time is up (`None`).

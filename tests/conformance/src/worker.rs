@@ -15,7 +15,8 @@ use crate::suite::{how_it_died, wait, worker};
 /// How long the second process may live on after the first has answered.
 const LATE: Duration = Duration::from_secs(20);
 
-/// Runs one role of a check in this process. `socket` is this process's standard input.
+/// Runs one role of a check in this process. `socket` is this process's standard input; the second
+/// process has `peer_params` in place of those of `params` with the same names.
 ///
 /// # Errors
 /// If the answer cannot be written.
@@ -24,6 +25,7 @@ pub fn run(
     role: u32,
     plugin: PathBuf,
     params: Vec<(String, String)>,
+    peer_params: &[(String, String)],
     mut socket: UnixStream,
 ) -> std::io::Result<()> {
     if role > 0 {
@@ -33,7 +35,7 @@ pub fn run(
         return Ok(());
     }
     let outcome = if check.processes > 1 {
-        two(check, &plugin, &params)
+        two(check, &plugin, &params, peer_params)
     } else {
         guarded(check, &Case::new(plugin, params, 0, None))
     };
@@ -42,11 +44,19 @@ pub fn run(
 }
 
 /// The first of two processes: starts the other and answers for both.
-fn two(check: &Check, plugin: &Path, params: &[(String, String)]) -> Outcome {
+fn two(
+    check: &Check,
+    plugin: &Path,
+    params: &[(String, String)],
+    peer_params: &[(String, String)],
+) -> Outcome {
+    let mut theirs = params.to_vec();
+    theirs.retain(|(name, _)| peer_params.iter().all(|(other, _)| other != name));
+    theirs.extend_from_slice(peer_params);
     let started = (|| -> std::io::Result<_> {
         let (here, there) = UnixStream::pair()?;
         let runner = std::env::current_exe()?;
-        let child = worker(&runner, plugin, check, 1, params, there)?;
+        let child = worker(&runner, plugin, check, 1, &theirs, there).spawn()?;
         Ok((child, Peer::new(here, 0)?))
     })();
     let (mut child, peer) = match started {

@@ -2,6 +2,7 @@
 //! data with known results, and skips that are counted.
 
 mod count;
+mod everything;
 mod header;
 mod measure;
 mod processes;
@@ -14,6 +15,7 @@ mod values;
 mod watchdog;
 
 pub use count::{Count, soaking};
+pub use everything::everything;
 pub use header::header_functions;
 pub use measure::{CpuShare, Held, cpu_time, descriptors, preemptions, quantiles, resident_bytes};
 pub use processes::{Exit, Job, Rank, Running};

@@ -3,46 +3,15 @@
 
 use half::{bf16, f16};
 use unisono::{
-    Communicator, DataType, Element, Error, F8E4M3, F8E5M2, InitOptions, Order, ReduceOp,
-    Reduction, UserReduction,
+    DataType, Element, Error, F8E4M3, F8E5M2, InitOptions, Order, ReduceOp, Reduction,
+    UserReduction,
 };
-use unisono_tests::{Collective, Fold, Try, soaking, threads};
-
-/// All of it for one communicator; gives the number of calls.
-fn everything(world: &Communicator, sizes: &[usize]) -> u64 {
-    let mut salt = 0;
-    for collective in Collective::all(world.size()) {
-        for &count in sizes {
-            for dtype in DataType::ALL {
-                // What moves without a reduction is tried once.
-                let folds = Fold::all().filter(|fold| fold.applies_to(dtype));
-                for op in folds.take(if collective.reduces() { 20 } else { 1 }) {
-                    for in_place in [false, true] {
-                        if in_place && !collective.in_place() {
-                            continue;
-                        }
-                        salt += 1;
-                        let attempt = Try {
-                            collective,
-                            count,
-                            op,
-                            in_place,
-                            salt,
-                        };
-                        let done = attempt.run_as(world, dtype);
-                        done.unwrap_or_else(|e| panic!("{attempt:?} of {dtype}: {e}"))
-                            .unwrap_or_else(|wrong| panic!("{wrong}"));
-                    }
-                }
-            }
-        }
-    }
-    salt
-}
+use unisono_tests::{everything, soaking, threads};
 
 fn run(ranks: u32, sizes: &'static [usize], adjust: fn(&mut InitOptions)) -> u64 {
     let calls = threads(ranks, adjust, move |world| {
-        let calls = everything(&world, sizes);
+        let calls = everything(&world, sizes, &DataType::ALL);
+        let calls = calls.unwrap_or_else(|what| panic!("{what}"));
         world.finalize().expect("finalize");
         calls
     });

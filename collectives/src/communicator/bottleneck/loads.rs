@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use unisono_graph::{LinkGraph, LinkId, Way};
+use unisono_graph::{LinkGraph, LinkId, NodeId, Way};
 use unisono_plan::traffic::Traffic;
 
 use super::{Busiest, LinkUse};
@@ -51,7 +51,8 @@ impl<'a> Loads<'a> {
             bytes_per_second: way.bytes_per_second,
         });
         // What shares a capacity, and links that several pairs go over.
-        let mut shared: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        // By node as well as by what they are called: several nodes may have one name.
+        let mut shared: BTreeMap<(String, Option<NodeId>), (u64, u64)> = BTreeMap::new();
         for ((from, to), (bytes, way)) in &self.pairs {
             let Some(link) = self.first(*from, *to, way).first().copied() else {
                 continue;
@@ -73,14 +74,16 @@ impl<'a> Loads<'a> {
                 }
                 _ => continue,
             };
-            let (sum, _) = shared.entry(what).or_insert((0, capacity));
+            let (sum, _) = shared.entry((what, leaves)).or_insert((0, capacity));
             *sum = sum.saturating_add(*bytes);
         }
-        let shared = shared.into_iter().map(|(what, (bytes, rate))| Busiest {
-            what,
-            bytes,
-            bytes_per_second: rate,
-        });
+        let shared = shared
+            .into_iter()
+            .map(|((what, _), (bytes, rate))| Busiest {
+                what,
+                bytes,
+                bytes_per_second: rate,
+            });
         pairs
             .chain(shared)
             .filter(|busiest| busiest.bytes_per_second > 0)

@@ -1,0 +1,29 @@
+//! Several machines on one: hosts that are network namespaces (`tests/hosts`).
+
+mod common;
+
+/// One scenario of the script.
+fn scenario(test: &str, name: &str) {
+    common::script(test, "hosts/run", &[name], &[]);
+}
+
+#[test]
+fn all_collectives_between_hosts() {
+    scenario("all_collectives_between_hosts", "collectives");
+}
+
+#[test]
+fn hierarchical_plans_beat_flat_ones_and_send_what_they_say() {
+    let test = "hierarchical_plans_beat_flat_ones_and_send_what_they_say";
+    scenario(test, "levels");
+}
+
+#[test]
+fn hosts_that_are_slow_late_or_known_by_name() {
+    scenario("hosts_that_are_slow_late_or_known_by_name", "odd");
+}
+
+#[test]
+fn a_host_that_disappears_is_named() {
+    scenario("a_host_that_disappears_is_named", "gone");
+}
