@@ -131,6 +131,16 @@ impl Call {
         ]
     }
 
+    /// The sequence of the call behind words.
+    pub(crate) const fn sequence_of(words: [u64; 3]) -> u32 {
+        (words[0] >> 32) as u32
+    }
+
+    /// Whether the call behind words is a send or a recv.
+    pub(crate) const fn is_message(words: [u64; 3]) -> bool {
+        (words[0] >> 16) as u8 == CallKind::SendRecv as u8
+    }
+
     /// The call behind words that a peer sent; `None` if they are no call's.
     #[must_use]
     pub fn from_words(words: [u64; 3]) -> Option<Self> {
@@ -138,7 +148,7 @@ impl Call {
         let root = (words[2] >> 32) as u32;
         Some(Self {
             kind: CallKind::ALL.into_iter().find(|k| *k as u8 == byte(16))?,
-            sequence: (words[0] >> 32) as u32,
+            sequence: Self::sequence_of(words),
             count: words[1],
             dtype: DataType::from_code(u16::from(byte(8))),
             op: ReductionKind::from_code(byte(0)),

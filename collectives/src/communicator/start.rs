@@ -12,8 +12,9 @@ use super::force::Forced;
 use super::shared::{Shared, mix};
 use super::window::{InPlace, Starts, Windowed};
 use crate::error::{Error, Result};
-use crate::execute::{Flag, Gate, Mark, Op, Planned, State};
-use crate::progress::progress;
+use crate::execute::{CallShape, Ended, Flag, Gate, Mark, Op, Planned, State};
+use crate::progress::{Patience, progress};
+use crate::reduction::How;
 use crate::signature::{Call, CallKind};
 use crate::stream::Stream;
 use crate::{DataType, Reduction, ReductionKind, fork};
@@ -31,6 +32,32 @@ pub(super) struct Request<'a> {
 impl Request<'_> {
     pub(super) fn kind(&self) -> Option<ReductionKind> {
         self.reduction.as_ref().map(Reduction::kind)
+    }
+
+    /// What makes the next request like this one; `None` for one that each time is planned for.
+    #[inline]
+    fn shape(&self) -> Option<CallShape> {
+        let Asked {
+            op,
+            kind,
+            sizes: Sizes::Equal(count),
+            ..
+        } = self.asked
+        else {
+            return None;
+        };
+        let reduction = match &self.reduction {
+            None => None,
+            Some(Reduction(How::Op(op))) => Some(ReductionKind::Op(*op)),
+            Some(_) => return None,
+        };
+        self.forced.is_none().then_some(CallShape {
+            op,
+            kind,
+            count,
+            dtype: self.dtype,
+            reduction,
+        })
     }
 }
 
@@ -91,6 +118,10 @@ impl Shared {
                 number = self.lane.enqueue(&mut state, op);
             }
         }
+        if let Some(call) = last.filter(|_| !messages.is_empty() && state.owes()) {
+            // What is owed is made up for before them.
+            self.lane.enqueue(&mut state, Op::marks(Vec::new(), call)?);
+        }
         if !messages.is_empty() {
             number = self.lane.enqueue_messages(&mut state, messages);
         }
@@ -131,11 +162,45 @@ impl Shared {
 
     /// Runs a request on this thread; returns when it is complete.
     pub(super) fn run(&self, request: Request<'_>) -> Result<()> {
+        let shape = request.shape();
+        if let Some(shape) = &shape
+            && let Some(ended) = self.run_at_once(&request, shape)
+        {
+            return ended;
+        }
         let (planned, windowed) = self.check(&request)?;
         let mut state = self.lane.lock();
         let op = self.bind(&mut state, planned, windowed, request, None);
+        if let Some(shape) = shape.filter(|_| op.planned.direct.is_some()) {
+            state.expect_repeat(shape, &op);
+        }
         let number = self.lane.enqueue(&mut state, op);
         progress().wait(&self.lane, state, number, self.policy, self)
+    }
+
+    /// Runs a request that is like one of the last, if nothing is before it.
+    #[inline]
+    fn run_at_once(&self, request: &Request<'_>, shape: &CallShape) -> Option<Result<()>> {
+        if !fork::is(self.generation) || self.windows.has_any() {
+            return None;
+        }
+        let mut state = self.lane.lock();
+        let Ends { input, output } = request.asked.ends;
+        let mut patience = Patience::new(&self.policy);
+        let ended = self.lane.run_at_once(
+            &mut state,
+            shape,
+            [input, output],
+            |planned, call| op_of(planned, call, request),
+            &mut patience,
+        );
+        match ended {
+            Ended::Not => None,
+            Ended::Done => Some(Ok(())),
+            Ended::Queued(number) => {
+                Some(progress().wait(&self.lane, state, number, self.policy, self))
+            }
+        }
     }
 
     /// Appends a request and returns at once.
@@ -181,46 +246,34 @@ impl Shared {
         request: Request<'_>,
         keep: Option<Box<dyn Any + Send>>,
     ) -> Op {
-        let Asked {
-            op,
+        let call = self.sign(state, &planned, windowed.as_ref(), &request);
+        Op {
+            keep,
+            peers: windowed.map(|w| w.peers).unwrap_or_default(),
+            ..op_of(planned, call, &request)
+        }
+    }
+
+    /// The signature of a request.
+    #[inline]
+    fn sign(
+        &self,
+        state: &mut State,
+        planned: &Planned,
+        windowed: Option<&Windowed>,
+        request: &Request<'_>,
+    ) -> Call {
+        let Asked { op, kind, .. } = request.asked;
+        Call {
             kind,
-            sizes,
-            ends,
-        } = request.asked;
-        let sequence = match op {
-            PlanOp::Send { to } => state.next_message(to, true),
-            PlanOp::Recv { from } => state.next_message(from, false),
-            _ => state.next_collective(),
-        };
-        let call = Call {
-            kind,
-            sequence,
+            sequence: state.next_sequence(op),
             count: self.api_count(&request.asked),
             dtype: (op != PlanOp::Barrier).then_some(request.dtype),
             op: request.kind(),
             root: op.root(),
-            plan: windowed.as_ref().map_or(planned.hash, |windowed| {
+            plan: windowed.map_or(planned.hash, |windowed| {
                 mix(u64::from(planned.hash) ^ windowed.key) as u32
             }),
-        };
-        let pairs: &[u64] = match (kind, sizes) {
-            (CallKind::AllToAllV, Sizes::Parts(pairs)) => pairs,
-            _ => &[],
-        };
-        Op {
-            words: call.words(),
-            planned,
-            call,
-            pairs: pairs.into(),
-            input: ends.input,
-            output: ends.output,
-            peers: windowed.map(|w| w.peers).unwrap_or_default(),
-            reduction: request.reduction,
-            keep,
-            deadline: request.deadline,
-            started: None,
-            before: Box::default(),
-            after: Box::default(),
         }
     }
 
@@ -255,5 +308,31 @@ impl Shared {
             }
             (_, Sizes::Equal(count)) => count,
         }
+    }
+}
+
+/// An op of a request that reaches into no windows.
+fn op_of(planned: Arc<Planned>, call: Call, request: &Request<'_>) -> Op {
+    let Asked {
+        kind, sizes, ends, ..
+    } = request.asked;
+    let pairs: &[u64] = match (kind, sizes) {
+        (CallKind::AllToAllV, Sizes::Parts(pairs)) => pairs,
+        _ => &[],
+    };
+    Op {
+        words: call.words(),
+        planned,
+        call,
+        pairs: pairs.into(),
+        input: ends.input,
+        output: ends.output,
+        peers: Arc::default(),
+        reduction: request.reduction.clone(),
+        keep: None,
+        deadline: request.deadline,
+        started: None,
+        before: Box::default(),
+        after: Box::default(),
     }
 }

@@ -82,7 +82,7 @@ impl Starts<'_> {
 impl Windows {
     /// The peers' buffers, if those of a call lie in windows. An end of 0 takes no part.
     pub(super) fn find(&self, ends: Ends, in_place: InPlace<'_>) -> Option<Windowed> {
-        if !self.any.load(Ordering::Relaxed) {
+        if !self.has_any() {
             return None;
         }
         // A block of the other buffer lies at another offset on each rank; it follows from the
@@ -129,6 +129,12 @@ impl Windows {
             peers: peers.collect(),
             key,
         })
+    }
+
+    /// Whether there are any.
+    #[inline]
+    pub(super) fn has_any(&self) -> bool {
+        self.any.load(Ordering::Relaxed)
     }
 
     /// The number of the next window.

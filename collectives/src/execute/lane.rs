@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 use unisono_hal::{Device, Stream};
 
 use super::holdings::Holdings;
-use super::op::Op;
+use super::op::{Op, Planned};
 use super::peer::{Own, Peer, Way};
+use super::repeat::{CallShape, Ended};
 use super::state::{GRACE, State};
 use crate::error::{Error, Result};
-use crate::progress::Parker;
-use crate::signature::CallKind;
+use crate::progress::{Parker, Patience};
+use crate::signature::{Call, CallKind};
 
 /// Told when a lane fails by itself.
 pub(crate) trait OnFailure: Send + Sync {
@@ -104,6 +105,39 @@ impl Lane {
     pub(crate) fn enqueue(&self, state: &mut State, op: Op) -> u64 {
         state.push(op);
         self.enqueued.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Runs a call at once that is like one of the last, if nothing is before it: for as long as there
+    /// is `patience`, then as what `as_op` makes of it.
+    #[inline]
+    pub(crate) fn run_at_once(
+        &self,
+        state: &mut State,
+        shape: &CallShape,
+        ends: [u64; 2],
+        as_op: impl FnOnce(Arc<Planned>, Call) -> Op,
+        patience: &mut Patience,
+    ) -> Ended {
+        if !self.is_sound() {
+            return Ended::Not;
+        }
+        // Only who holds the state's lock counts.
+        let number = self.enqueued.load(Ordering::Relaxed) + 1;
+        let ended = state.run_at_once(number, shape, ends, as_op, patience);
+        if !matches!(ended, Ended::Not) {
+            self.enqueued.store(number, Ordering::Relaxed);
+        }
+        if matches!(ended, Ended::Done) {
+            // Nobody sleeps until then: nobody knows its number.
+            self.completed.store(state.complete(), Ordering::Release);
+        }
+        ended
+    }
+
+    /// Whether it has not failed and nothing says that it will.
+    fn is_sound(&self) -> bool {
+        let wrong = [&self.failed, &self.suspected, &self.orphaned];
+        !wrong.iter().any(|wrong| wrong.load(Ordering::Relaxed))
     }
 
     /// Appends messages that run beside each other; returns the number of all together.

@@ -13,6 +13,7 @@ mod mark;
 mod op;
 mod peer;
 mod place;
+mod repeat;
 mod state;
 mod track;
 
@@ -24,6 +25,7 @@ pub(crate) use lane::{Lane, OnFailure, is_abort};
 pub(crate) use mark::{Flag, Gate, Mark};
 pub(crate) use op::{Op, PeerBuffers, Planned};
 pub(crate) use peer::{Near, Own, Peer, Posted, SIGNAL_WINDOW, SLOTS_WINDOW, Way};
+pub(crate) use repeat::{CallShape, Ended};
 pub(crate) use state::State;
 
 #[allow(

@@ -9,6 +9,7 @@ use unisono_plan::Blocks;
 
 use super::place::Run;
 use crate::arena::{Arena, Counter, INLINE, INLINE_OFFSET};
+use crate::progress::Alongside;
 
 /// The window numbers of posted links.
 pub(crate) const SIGNAL_WINDOW: u32 = 0;
@@ -67,6 +68,10 @@ pub(crate) struct Peer {
     credits: u64,
     /// Puts given back so far.
     released: u64,
+    /// Bare signals whose waits are owed, oldest first: the words that they must carry.
+    pub owed: VecDeque<[u64; 3]>,
+    /// Whether it runs beside this rank.
+    pub alongside: Alongside,
     /// The op (by number) whose signature was last sent and last compared.
     pub signed: u64,
     pub compared: u64,
@@ -134,6 +139,8 @@ impl Peer {
             received: 0,
             credits: 0,
             released: 0,
+            owed: VecDeque::new(),
+            alongside: Alongside::default(),
             signed: 0,
             compared: 0,
             current_blocks: Blocks::NONE,
@@ -208,8 +215,9 @@ impl Peer {
         // So many puts must be given back, of which one credit gives several: those that it gives
         // beyond them were put before this one too.
         let given = (self.sent + 1).saturating_sub(u64::from(room));
-        let credits = given.div_ceil(own.arena.credit());
-        (credits > self.credits).then_some(credits)
+        let credit = own.arena.credit();
+        // The division is for the rare case.
+        (given > self.credits * credit).then(|| given.div_ceil(credit))
     }
 
     /// Wait until the peer has given so many credits in all. `beside` the main track
@@ -358,6 +366,18 @@ impl Peer {
             self.counter(own, Counter::DataWait(flag)),
             words,
         );
+    }
+
+    /// Waits for the oldest signal that is owed, and gives it back. False if none is.
+    pub(super) fn make_up(&mut self, own: &Own, stream: &mut Batch) -> bool {
+        let Some(words) = self.owed.pop_front() else {
+            return false;
+        };
+        self.await_data(own, stream, Some(words), Blocks::NONE, 0);
+        if self.give_back(own) {
+            self.release(own, stream);
+        }
+        true
     }
 
     /// Gives the current put back; true if the peer is to be told, for it and some before it.

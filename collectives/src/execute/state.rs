@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use unisono_hal::{Device, Queue, Stream};
+use unisono_plan::Op as PlanOp;
 
 use super::group::{Beside, Messages};
 use super::holdings::{Bells, Holdings};
 use super::mark::Gate;
 use super::op::Op;
 use super::peer::{Ended, Own, Peer, Posted, Way};
+use super::repeat::Repeats;
 use super::track::{BUDGET, Common, Fed, Track};
 use crate::error::{Error, Mismatch, RankStatus, Result};
 use crate::signature::{Call, CallKind};
@@ -22,14 +24,15 @@ pub(super) const GRACE: Duration = Duration::from_secs(1);
 
 pub(crate) struct State {
     pub(super) common: Common,
-    main: Track,
+    pub(super) main: Track,
     beside: Beside,
     /// Ops and groups of messages that the main track and those beside it have completed.
     completed: u64,
     /// Collectives called so far.
     collectives: u32,
-    /// The last collectives, by number modulo the length.
-    history: [Option<Call>; HISTORY],
+    /// The words of the last collectives, by number modulo the length; zeros are none.
+    history: [[u64; 3]; HISTORY],
+    pub(super) repeats: Repeats,
     /// Where streams of the user's and this lane wait for each other.
     gates: Vec<Arc<Gate>>,
     /// Freed after the streams and the links.
@@ -50,7 +53,8 @@ impl State {
             beside: Beside::default(),
             completed: 0,
             collectives: 0,
-            history: [None; HISTORY],
+            history: [[0; 3]; HISTORY],
+            repeats: Repeats::default(),
             gates: Vec::new(),
             holdings,
         }
@@ -58,9 +62,27 @@ impl State {
 
     /// Appends an op.
     pub(super) fn push(&mut self, op: Op) {
-        self.remember(op.call);
+        self.remember(op.words);
         let behind = self.beside.behind();
         behind.unwrap_or(&mut self.main.queue).push_back(op);
+    }
+
+    /// Whether a call may run at once: nothing is before it.
+    #[inline]
+    pub(super) fn is_free(&self) -> bool {
+        self.beside.is_idle() && self.main.is_idle()
+    }
+
+    /// A call that no track knows of is complete; the number of all that are.
+    #[inline]
+    pub(super) fn complete(&mut self) -> u64 {
+        self.completed += 1;
+        self.completed
+    }
+
+    /// Whether waits are owed, which messages that run beside each other must not find.
+    pub(crate) fn owes(&self) -> bool {
+        self.common.owed.count > 0
     }
 
     /// Appends messages that run beside each other.
@@ -102,15 +124,25 @@ impl State {
         self.holdings.arena_bytes + self.common.scratch_bytes()
     }
 
+    /// The number of this rank's next call.
+    #[inline]
+    pub(crate) fn next_sequence(&mut self, op: PlanOp) -> u32 {
+        match op {
+            PlanOp::Send { to } => self.next_message(to, true),
+            PlanOp::Recv { from } => self.next_message(from, false),
+            _ => self.next_collective(),
+        }
+    }
+
     /// The number of this rank's next collective.
-    pub(crate) fn next_collective(&mut self) -> u32 {
+    fn next_collective(&mut self) -> u32 {
         let number = self.collectives;
         self.collectives = number.wrapping_add(1);
         number
     }
 
     /// The number of the next message to or from a peer.
-    pub(crate) fn next_message(&mut self, peer: u32, sent: bool) -> u32 {
+    fn next_message(&mut self, peer: u32, sent: bool) -> u32 {
         let peer = &mut self.common.peers[peer as usize];
         let count = if sent {
             &mut peer.messages_sent
@@ -163,15 +195,16 @@ impl State {
         self.tracks().find_map(Track::call)
     }
 
-    fn remember(&mut self, call: Call) {
-        if call.kind != CallKind::SendRecv {
-            self.history[call.sequence as usize % HISTORY] = Some(call);
+    pub(super) fn remember(&mut self, words: [u64; 3]) {
+        if !Call::is_message(words) {
+            self.history[Call::sequence_of(words) as usize % HISTORY] = words;
         }
     }
 
     /// The collective of this number, if this rank has called it and remembers.
     pub(crate) fn called(&self, sequence: u32) -> Option<Call> {
-        self.history[sequence as usize % HISTORY].filter(|call| call.sequence == sequence)
+        let words = self.history[sequence as usize % HISTORY];
+        Call::from_words(words).filter(|call| call.sequence == sequence)
     }
 
     /// What this rank is doing, for an error.
@@ -221,13 +254,31 @@ impl State {
         };
         if !self.beside.running {
             let bells = self.holdings.bells.as_ref();
-            moved |= advance(&mut self.main, &mut self.common, bells)?;
+            let advanced = advance(&mut self.main, &mut self.common, bells);
+            moved |= advanced.map_err(|error| self.of_one_number(error))?;
         }
         if self.common.posted {
             moved |= self.drive_links(|posted| Ok(posted.link.poll(BUDGET)?.moved))?;
             self.check_ended()?;
         }
         Ok(moved)
+    }
+
+    /// A peer's call is compared with a later one of this rank's where the wait for it was owed: told
+    /// is then what this rank called when the peer called that.
+    #[cold]
+    fn of_one_number(&self, error: Error) -> Error {
+        match error {
+            Error::Mismatch(mismatch) if mismatch.theirs.kind != CallKind::SendRecv => {
+                let called = self.called(mismatch.theirs.sequence);
+                let ours = called.filter(|called| *called != mismatch.theirs);
+                Error::Mismatch(Mismatch {
+                    ours: ours.unwrap_or(mismatch.ours),
+                    ..mismatch
+                })
+            }
+            other => other,
+        }
     }
 
     /// Groups of messages run when all before them is complete, and before all after them.

@@ -4,12 +4,13 @@
 //! one for each direction between two ranks, so that none waits for another.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use unisono_hal::{Batch, Cpu, Device, Memory, MemoryKind, MemoryRequest, Put, Queue, Stream};
 
-use super::direct::{Around, Handed, Pending, Ran, Running};
+use super::direct::{Around, Bound, Handed, Owed, Pending, Ran, Running};
 use super::lower::{Cursor, Lowering, Waiting};
-use super::op::Op;
+use super::op::{Op, Planned};
 use super::peer::{Own, Peer, Way};
 use super::place::Run;
 use crate::error::Result;
@@ -29,6 +30,8 @@ pub(super) struct Common {
     cpu: Option<Cpu>,
     /// For the direct runs of the lane.
     bells: Vec<u64>,
+    /// Of direct runs.
+    pub owed: Owed,
     /// Ops begun so far.
     pub number: u64,
     scratch: Option<Memory>,
@@ -86,6 +89,7 @@ impl Common {
             peers,
             cpu: Cpu::of(&device).filter(|_| plain),
             bells: Vec::new(),
+            owed: Owed::default(),
             device,
             posted,
             number: 0,
@@ -98,9 +102,16 @@ impl Common {
         self.scratch.as_ref().map_or(0, Memory::len)
     }
 
+    /// Begins a direct run.
+    fn begin(&mut self, planned: &Arc<Planned>) -> Running {
+        let due = self.owed.is_due(planned);
+        self.owed.begin(planned);
+        Running::new(due)
+    }
+
     /// Room for what an op needs beside its buffers.
-    fn prepare(&mut self, op: &Op) -> Result<()> {
-        let scratch = op.planned.scratch_bytes();
+    fn prepare(&mut self, planned: &Planned) -> Result<()> {
+        let scratch = planned.scratch_bytes();
         if scratch > self.scratch_bytes() {
             let request = MemoryRequest::new(MemoryKind::Data, scratch);
             let larger = self.device.alloc(&request)?;
@@ -202,8 +213,8 @@ impl Track {
             };
             common.number += 1;
             self.number = common.number;
-            common.prepare(op)?;
-            self.direct = Some(Running::default());
+            common.prepare(&op.planned)?;
+            self.direct = Some(common.begin(&op.planned));
         }
         let was_handed = self.handed;
         if was_handed {
@@ -239,14 +250,48 @@ impl Track {
             })
     }
 
+    /// Begins a direct run of a call that is not queued, behind which nothing is. `None`, and nothing
+    /// was done, if it cannot run so.
+    #[inline]
+    pub(super) fn begin_directly(
+        &mut self,
+        common: &mut Common,
+        planned: &Arc<Planned>,
+    ) -> Option<Running> {
+        if common.cpu.is_none() || !self.batch.is_empty() {
+            return None;
+        }
+        common.prepare(planned).ok()?;
+        common.number += 1;
+        self.number = common.number;
+        Some(common.begin(planned))
+    }
+
+    /// What has begun so goes on as an op.
+    pub(super) fn go_on_as(&mut self, op: Op, running: Running) {
+        self.queue.push_front(op);
+        self.direct = Some(running);
+    }
+
     fn go_on_directly(&mut self, common: &mut Common) -> Ran {
-        let scratch = common.scratch.as_ref().map_or(0, Memory::base);
-        let (Some(op), Some(running), Some(cpu)) =
-            (self.queue.front(), &mut self.direct, &common.cpu)
-        else {
+        let (Some(op), Some(mut running)) = (self.queue.front(), self.direct.take()) else {
             return Ran::Waits(false);
         };
-        let Some(direct) = &op.planned.direct else {
+        let ran = self.run_bound(common, op.into(), &mut running);
+        self.direct = Some(running);
+        ran
+    }
+
+    /// Goes on with a direct run.
+    #[inline]
+    pub(super) fn run_bound(
+        &self,
+        common: &mut Common,
+        op: Bound<'_>,
+        running: &mut Running,
+    ) -> Ran {
+        let scratch = common.scratch.as_ref().map_or(0, Memory::base);
+        let (Some(cpu), Some(direct)) = (&common.cpu, &op.planned.direct) else {
             return Ran::Waits(false);
         };
         let around = Around {
@@ -255,6 +300,7 @@ impl Track {
             cpu,
             number: self.number,
             scratch,
+            owed: &mut common.owed,
             bells: &mut common.bells,
         };
         running.run(op, direct, around)
@@ -272,7 +318,14 @@ impl Track {
         self.batch.clear();
         let (own, batch, number) = (&common.own, &mut self.batch, self.number);
         let mut waits_for = None;
-        running.hand_over(direct, |pending| match pending {
+        let due = common.owed.first(&common.peers);
+        running.hand_over(direct, due, |pending| match pending {
+            Pending::Owed { from } => {
+                waits_for = Some(from);
+                let made_up = common.peers[from as usize].make_up(own, batch);
+                common.owed.count -= u32::from(made_up);
+                Handed::Again
+            }
             Pending::Credits { to, bytes } => {
                 waits_for = Some(to);
                 let peer = &mut common.peers[to as usize];
@@ -330,9 +383,19 @@ impl Track {
         if self.cursor.is_start() {
             common.number += 1;
             self.number = common.number;
-            common.prepare(op)?;
+            common.prepare(&op.planned)?;
+            while let Some(peer) = common.owed.first(&common.peers) {
+                self.waiting.push_back(Waiting {
+                    command: self.emitted + self.batch.len() as u64,
+                    peer,
+                    step: 0,
+                });
+                let made_up = common.peers[peer as usize].make_up(&common.own, &mut self.batch);
+                common.owed.count -= u32::from(made_up);
+            }
             if !op.before.is_empty() {
-                self.held.push_back(self.emitted + op.before.len() as u64);
+                let marks = (self.batch.len() + op.before.len()) as u64;
+                self.held.push_back(self.emitted + marks);
             }
         }
         let mut lowering = Lowering {

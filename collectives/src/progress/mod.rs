@@ -5,6 +5,7 @@
 //! unless something is ready. That thread also turns the control channels and watches deadlines.
 
 mod parker;
+mod patience;
 mod sleep;
 mod spin;
 mod thread;
@@ -14,6 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub(crate) use parker::Parker;
+pub(crate) use patience::{Alongside, Patience};
 pub(crate) use spin::Policy;
 pub(crate) use thread::Service;
 pub(crate) use wait::Watch;
@@ -74,6 +76,11 @@ impl Progress {
             }
         }
         moved
+    }
+
+    /// Whether any lane has work that nobody waits for.
+    pub(super) fn has_work(&self) -> bool {
+        !lock(&self.lanes).is_empty()
     }
 
     /// Wakes the thread, starting it if need be.

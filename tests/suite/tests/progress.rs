@@ -104,6 +104,10 @@ fn starting_returns_at_once_with_no_peer_there() {
         let mut times = starts(tcp, STARTS.get());
         let interrupted = times.all.len() - times.undisturbed.len();
         let [_, p99_of_all, _] = quantiles(&mut times.all);
+        if times.undisturbed.is_empty() {
+            // A busy machine interrupts every one.
+            times.undisturbed.clone_from(&times.all);
+        }
         let [median, p99, most] = quantiles(&mut times.undisturbed);
         println!(
             "soak: {STARTS} times 64 MiB and 8 B started over {} with no peer there: median {median:?}, p99 {p99:?}, \

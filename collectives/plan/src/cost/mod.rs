@@ -8,7 +8,8 @@
 //!
 //! A message in `k` pieces pays for each piece what a rank spends on messages, and the latency
 //! that no other piece fills; a pipeline of `s` stages takes `(s - 1 + k)` times the time of one
-//! piece in one stage.
+//! piece in one stage. Where one rank fills slots and another empties them, the two are such stages:
+//! the faster one is seen for one piece only.
 
 mod bandwidth;
 mod fabric;
@@ -106,7 +107,16 @@ fn price(work: &phases::Work, pieces: u64, fabric: &Fabric) -> Cost {
     }
     cost.reduce.0 += total(work.reduced.iter().map(|&bytes| speeds.reduce.time(bytes)));
     cost.copy.0 += total(work.copied.iter().map(|&bytes| speeds.copy.time(bytes)));
+    let taken = work.taken.map_or(0, |bytes| speeds.copy.time(bytes));
+    cost.copy.0 += seen_behind(taken, cost.transfer.0, u128::from(pieces.max(1)));
     cost
+}
+
+/// What is seen of a time that passes on the receiver, behind `transfer` on the sender, piece by piece:
+/// of the shorter of the two only one piece.
+fn seen_behind(time: u128, transfer: u128, pieces: u128) -> u128 {
+    let shorter = time.min(transfer);
+    time - shorter + shorter.div_ceil(pieces)
 }
 
 fn total(times: impl Iterator<Item = u128>) -> u128 {

@@ -75,6 +75,9 @@ pub(super) struct Work {
     pub(super) reduced: Vec<Ratio>,
     /// Bytes copied from slots to the output.
     pub(super) copied: Vec<Ratio>,
+    /// Bytes that the receiver of a message copies from its slots, while the sender fills those of the
+    /// next piece. A broadcast's root and its receivers do so too, but from call to call.
+    pub(super) taken: Option<Ratio>,
 }
 
 impl Work {

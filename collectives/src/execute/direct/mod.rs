@@ -7,18 +7,28 @@
 //! Only how a rank executes changes: flags, counters and slots are the stream's, so a rank that runs
 //! directly and one whose stream runs the same call do not know of each other. A wait that lasts, and
 //! one that finds other words than it should, is handed to the stream, which sleeps and reports.
+//!
+//! The root of a broadcast waits for nothing but bare signals, by which it hears that the others
+//! have called the same. Such waits at the end of a rooted op are *owed*: they are made up for some
+//! calls later, so that a rank may run ahead of the others. See [`Owed`].
 
 mod flag;
+mod owed;
 mod resolve;
 mod run;
 
-pub(super) use run::{Around, Handed, Pending, Ran, Running};
+pub(super) use owed::Owed;
+pub(super) use run::{Around, Bound, Handed, Pending, Ran, Running};
 
 use unisono_plan::Blocks;
 
 /// A program resolved to what the CPU does.
 #[derive(Debug)]
-pub(crate) struct Direct(Box<[Move]>);
+pub(crate) struct Direct {
+    moves: Box<[Move]>,
+    /// Whether it leaves waits owed.
+    owes: bool,
+}
 
 /// One thing that the CPU does.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +45,8 @@ enum Move {
     },
     /// Gives it back.
     Release { from: u32 },
+    /// Waits for a bare signal and gives it back, in this call or a later one.
+    Owe { from: u32 },
     /// Copies.
     Copy { dst: Spot, src: Spot, bytes: u32 },
     /// Combines, and divides if it was the `last` of an average.

@@ -2,16 +2,16 @@
 
 use std::collections::HashMap;
 
-use unisono_plan::{Action, Blocks, Buffer, Place, Step, Value, ir};
+use unisono_plan::{Action, Blocks, Buffer, Op, Place, Step, Value, ir};
 
-use super::{Direct, Move, Space, Spot};
+use super::{Direct, Move, Space, Spot, owed};
 use crate::execute::op::Planned;
 use crate::execute::place::{Resolved, merged};
 
-/// Bytes of a put at most: beyond, the time is that of moving them.
-const PUT: u64 = 4 << 10;
-/// Bytes of the message at most, so that no copy beside the puts is long.
-const MESSAGE: u64 = 64 << 10;
+/// Bytes of a put at most: beyond, the stream's fixed cost is a small part of moving them.
+const PUT: u64 = 128 << 10;
+/// Bytes of the message at most, so that nobody waits for the lane's lock for long.
+const MESSAGE: u64 = 1 << 20;
 /// Moves at most: beyond, the time is that of the peers.
 const MOVES: usize = 1024;
 
@@ -19,8 +19,7 @@ impl Direct {
     /// The moves of a short plan; `None` for one that is not short, or not of a kind that runs so.
     pub(crate) fn of(planned: &Planned) -> Option<Self> {
         let message = planned.geometry.count().checked_mul(planned.element)?;
-        if planned.windowed || planned.scaled || planned.geometry.pieces() != 1 || message > MESSAGE
-        {
+        if planned.windowed || planned.scaled || message > MESSAGE {
             return None;
         }
         let mut resolving = Resolving {
@@ -28,20 +27,31 @@ impl Direct {
             current: HashMap::new(),
             moves: Vec::new(),
         };
-        // One piece: a step with a skew comes that many rounds later, alone.
-        for round in 0..=planned.program.max_skew {
+        let (program, geometry) = (&planned.program, &planned.geometry);
+        for round in 0..geometry.pieces() + u64::from(program.max_skew) {
             let mut cursor = ir::Cursor::START;
-            while let Some(step) = planned.program.at(cursor) {
-                if step.skew == round {
-                    resolving.step(&step)?;
+            while let Some(step) = program.at(cursor) {
+                if let Some(piece) = round.checked_sub(u64::from(step.skew))
+                    && piece < geometry.pieces_of(&step.action, program.ranks)
+                {
+                    resolving.step(&step, piece)?;
                 }
                 if resolving.moves.len() > MOVES {
                     return None;
                 }
-                planned.program.advance(&mut cursor);
+                program.advance(&mut cursor);
             }
         }
-        Some(Self(resolving.moves.into()))
+        let mut moves = resolving.moves;
+        let rooted = matches!(
+            planned.program.op,
+            Op::Broadcast { .. } | Op::Scatter { .. } | Op::Reduce { .. } | Op::Gather { .. }
+        );
+        let owes = rooted && owed::defer(&mut moves);
+        Some(Self {
+            moves: moves.into(),
+            owes,
+        })
     }
 }
 
@@ -53,12 +63,12 @@ struct Resolving<'a> {
 }
 
 impl Resolving<'_> {
-    fn step(&mut self, step: &Step) -> Option<()> {
+    fn step(&mut self, step: &Step, piece: u64) -> Option<()> {
         match &step.action {
-            Action::Put { to, value } => self.put(*to, value)?,
+            Action::Put { to, value } => self.put(*to, value, piece)?,
             Action::Wait { from, blocks } => {
                 self.current.insert(*from, *blocks);
-                let bytes = self.short(*blocks)?;
+                let bytes = self.short(*blocks, piece)?;
                 self.moves.push(Move::Wait {
                     from: *from,
                     bytes,
@@ -67,36 +77,36 @@ impl Resolving<'_> {
             }
             Action::Release { from } => self.moves.push(Move::Release { from: *from }),
             Action::Copy { dst, src } => {
-                let (dst, src) = (self.place(dst)?, self.place(src)?);
-                self.copy(&dst, &src);
+                let (dst, src) = (self.place(dst, piece)?, self.place(src, piece)?);
+                self.copy(&dst, &src, piece);
             }
             Action::Reduce { dst, a, b, last } => {
-                let dst = self.place(dst)?;
-                self.reduce(&dst, [a, b], *last)?;
+                let dst = self.place(dst, piece)?;
+                self.reduce(&dst, [a, b], *last, piece)?;
             }
         }
         Some(())
     }
 
-    fn put(&mut self, to: u32, value: &Value) -> Option<()> {
+    fn put(&mut self, to: u32, value: &Value, piece: u64) -> Option<()> {
         let blocks = value.blocks();
-        let bytes = self.short(blocks)?;
+        let bytes = self.short(blocks, piece)?;
         self.moves.push(Move::Begin { to, bytes });
         let fill = Resolved::packed(Space::Fill.base(), blocks);
         match value {
             Value::Empty => {}
             Value::Copy(src) => {
-                let src = self.place(src)?;
-                self.copy(&fill, &src);
+                let src = self.place(src, piece)?;
+                self.copy(&fill, &src, piece);
             }
-            Value::Reduce { a, b, last } => self.reduce(&fill, [a, b], *last)?,
+            Value::Reduce { a, b, last } => self.reduce(&fill, [a, b], *last, piece)?,
         }
         self.moves.push(Move::Raise { to });
         Some(())
     }
 
-    fn copy(&mut self, dst: &Resolved, src: &Resolved) {
-        merged(self.planned, [dst, src], 0, |[dst, src], bytes| {
+    fn copy(&mut self, dst: &Resolved, src: &Resolved, piece: u64) {
+        merged(self.planned, [dst, src], piece, |[dst, src], bytes| {
             if dst != src {
                 self.moves.push(Move::Copy {
                     dst: Spot(dst),
@@ -107,9 +117,18 @@ impl Resolving<'_> {
         });
     }
 
-    fn reduce(&mut self, dst: &Resolved, operands: [&Place; 2], last: bool) -> Option<()> {
-        let [a, b] = [self.place(operands[0])?, self.place(operands[1])?];
-        merged(self.planned, [dst, &a, &b], 0, |[dst, a, b], bytes| {
+    fn reduce(
+        &mut self,
+        dst: &Resolved,
+        operands: [&Place; 2],
+        last: bool,
+        piece: u64,
+    ) -> Option<()> {
+        let [a, b] = [
+            self.place(operands[0], piece)?,
+            self.place(operands[1], piece)?,
+        ];
+        merged(self.planned, [dst, &a, &b], piece, |[dst, a, b], bytes| {
             self.moves.push(Move::Reduce {
                 dst: Spot(dst),
                 a: Spot(a),
@@ -122,23 +141,27 @@ impl Resolving<'_> {
     }
 
     /// Bytes of a put, if it is short.
-    fn short(&self, blocks: Blocks) -> Option<u32> {
-        let bytes = self.planned.packed(blocks, 0);
+    fn short(&self, blocks: Blocks, piece: u64) -> Option<u32> {
+        let bytes = self.planned.packed(blocks, piece);
         (bytes <= PUT).then_some(bytes as u32)
     }
 
-    fn place(&self, place: &Place) -> Option<Resolved> {
+    fn place(&self, place: &Place, piece: u64) -> Option<Resolved> {
         let planned = self.planned;
         let program = &planned.program;
         Some(match *place {
             Place::Slot { from, blocks } => {
                 let within = *self.current.get(&from)?;
-                Resolved::part(planned, Space::Slot(from).base(), within, blocks, 0)
+                Resolved::part(planned, Space::Slot(from).base(), within, blocks, piece)
             }
             Place::Local {
                 buffer: Buffer::Scratch,
                 blocks,
-            } => Resolved::scratch(planned, Space::Scratch.base(), program.scratch, blocks, 0),
+            } => {
+                let instance = piece % u64::from(program.scratch_instances());
+                let base = Space::Scratch.base() + instance * planned.scratch_instance_bytes();
+                Resolved::scratch(planned, base, program.scratch, blocks, piece)
+            }
             Place::Local { buffer, blocks } => {
                 let space = match buffer {
                     Buffer::In => Space::In,

@@ -5,10 +5,11 @@
 )]
 
 use unisono_hal::{Cpu, Reduce};
+use unisono_plan::Blocks;
 
-use super::{Direct, Move, Space, Spot, flag};
+use super::{Direct, Move, Owed, Space, Spot, flag, owed};
 use crate::arena::Counter;
-use crate::execute::op::Op;
+use crate::execute::op::{Op, Planned};
 use crate::execute::peer::{Own, Peer, Way};
 
 /// A call that runs directly.
@@ -18,6 +19,28 @@ pub(in crate::execute) struct Running {
     next: usize,
     /// Where the put lies that is being filled.
     fill: u64,
+    /// What calls of other plans owe is to be made up first.
+    due: bool,
+}
+
+/// A plan with the buffers of one call.
+#[derive(Clone, Copy)]
+pub(in crate::execute) struct Bound<'a> {
+    pub planned: &'a Planned,
+    pub words: [u64; 3],
+    pub input: u64,
+    pub output: u64,
+}
+
+impl<'a> From<&'a Op> for Bound<'a> {
+    fn from(op: &'a Op) -> Self {
+        Self {
+            planned: &op.planned,
+            words: op.words,
+            input: op.input,
+            output: op.output,
+        }
+    }
 }
 
 /// What running came to.
@@ -47,16 +70,47 @@ pub(in crate::execute) struct Around<'a> {
     /// The number of the op, to tell the first signal between two ranks.
     pub number: u64,
     pub scratch: u64,
+    pub owed: &'a mut Owed,
     /// Bells to ring for flags that were raised; empty between runs.
     pub bells: &'a mut Vec<u64>,
 }
 
 impl Running {
+    /// The run of a call; `due` if what others owe is to be made up first.
+    pub(in crate::execute) fn new(due: bool) -> Self {
+        Self {
+            due,
+            ..Self::default()
+        }
+    }
+
+    /// Who is waited for.
+    #[inline]
+    pub(in crate::execute) fn waits_for(&self, planned: &Planned) -> Option<u32> {
+        match planned.direct.as_ref()?.moves.get(self.next)? {
+            _ if self.due => None,
+            Move::Begin { to, .. } => Some(*to),
+            Move::Wait { from, .. } | Move::Owe { from } => Some(*from),
+            _ => None,
+        }
+    }
+
     /// Goes on until all is done or a peer is to be waited for.
-    pub(in crate::execute) fn run(&mut self, op: &Op, direct: &Direct, around: Around<'_>) -> Ran {
+    pub(in crate::execute) fn run(
+        &mut self,
+        op: Bound<'_>,
+        direct: &Direct,
+        around: Around<'_>,
+    ) -> Ran {
         let mut around = around;
         let before = self.next;
-        let ran = self.moves(op, direct, &mut around);
+        let ran = match self.due && !around.make_up_all() {
+            true => Ran::Waits(false),
+            false => {
+                self.due = false;
+                self.moves(op, direct, &mut around)
+            }
+        };
         if !around.bells.is_empty() {
             // SAFETY: bells of peers whose memory the lane keeps imported.
             unsafe { around.cpu.ring(around.bells) };
@@ -68,25 +122,30 @@ impl Running {
         }
     }
 
-    fn moves(&mut self, op: &Op, direct: &Direct, around: &mut Around<'_>) -> Ran {
-        while let Some(next) = direct.0.get(self.next) {
+    fn moves(&mut self, op: Bound<'_>, direct: &Direct, around: &mut Around<'_>) -> Ran {
+        while let Some(next) = direct.moves.get(self.next) {
             match *next {
                 Move::Begin { to, bytes } => match around.begin(to, bytes) {
                     Some(fill) => self.fill = fill,
                     None => return Ran::Waits(false),
                 },
-                Move::Raise { to } => around.raise(op, to),
+                Move::Raise { to } => around.raise(op.words, to),
                 Move::Wait {
                     from,
                     bytes,
                     blocks,
                 } => {
-                    if !around.wait(op, from) {
+                    if !around.wait(op.words, from) {
                         return Ran::Waits(false);
                     }
                     around.peers[from as usize].take(blocks, u64::from(bytes));
                 }
                 Move::Release { from } => around.release(from),
+                Move::Owe { from } => {
+                    if !around.owe(op.words, from) {
+                        return Ran::Waits(false);
+                    }
+                }
                 Move::Copy { dst, src, bytes } => {
                     let (dst, src) = (self.at(op, around, dst), self.at(op, around, src));
                     if dst != src {
@@ -109,7 +168,7 @@ impl Running {
                     elements,
                     last,
                 } => {
-                    let planned = &op.planned;
+                    let planned = op.planned;
                     let reduce = Reduce {
                         dst: self.at(op, around, dst),
                         a: self.at(op, around, a),
@@ -136,7 +195,7 @@ impl Running {
     }
 
     #[inline]
-    fn at(&self, op: &Op, around: &Around<'_>, spot: Spot) -> u64 {
+    fn at(&self, op: Bound<'_>, around: &Around<'_>, spot: Spot) -> u64 {
         let base = match spot.space() {
             Space::In => op.input,
             Space::Out => op.output,
@@ -147,13 +206,20 @@ impl Running {
         base + spot.offset()
     }
 
-    /// The wait at which the run stands, as what the stream is to do: `write` puts it into a batch.
+    /// The wait at which the run stands, as what the stream is to do: `write` puts it into a batch. `due`
+    /// is the first peer of whom something is owed.
     pub(in crate::execute) fn hand_over(
         &mut self,
         direct: &Direct,
+        due: Option<u32>,
         write: impl FnOnce(Pending) -> Handed,
     ) {
-        let pending = match direct.0.get(self.next) {
+        let pending = match direct.moves.get(self.next) {
+            _ if self.due => match due {
+                Some(from) => Pending::Owed { from },
+                None => return,
+            },
+            Some(Move::Owe { from }) => Pending::Owed { from: *from },
             Some(Move::Begin { to, bytes }) => Pending::Credits {
                 to: *to,
                 bytes: u64::from(*bytes),
@@ -179,10 +245,12 @@ impl Running {
 pub(in crate::execute) enum Pending {
     /// Room for a put of so many bytes.
     Credits { to: u32, bytes: u64 },
+    /// The oldest signal that is owed.
+    Owed { from: u32 },
     /// A put.
     Data {
         from: u32,
-        blocks: unisono_plan::Blocks,
+        blocks: Blocks,
         bytes: u64,
     },
 }
@@ -208,14 +276,14 @@ impl Around<'_> {
     }
 
     #[inline]
-    fn raise(&mut self, op: &Op, to: u32) {
+    fn raise(&mut self, words: [u64; 3], to: u32) {
         let own = &self.own;
         let peer = &mut self.peers[to as usize];
         let Way::Mapped { signal, bell, .. } = peer.way else {
             unreachable!("only mapped peers are reached directly");
         };
         let number = peer.next_flag(own);
-        let words = (peer.signed != self.number).then(|| op.words_to(to));
+        let words = (peer.signed != self.number).then_some(words);
         peer.signed = self.number;
         peer.sent += 1;
         let flag = signal + own.arena.data_flag(own.rank, number);
@@ -226,20 +294,56 @@ impl Around<'_> {
     }
 
     #[inline]
-    fn wait(&mut self, op: &Op, from: u32) -> bool {
+    fn wait(&mut self, words: [u64; 3], from: u32) -> bool {
         let own = &self.own;
         let peer = &mut self.peers[from as usize];
-        let number = peer.next_data(own);
-        let words = (peer.compared != self.number).then(|| op.words_from(from));
-        let home = peer.near.signal_host;
-        let flag = home + own.arena.data_flag(from, number);
-        let counter = home + own.arena.counter(from, Counter::DataWait(number));
-        // SAFETY: as in `begin`.
-        let passed = unsafe { flag::pass(flag, counter, 1, words) };
+        let words = (peer.compared != self.number).then_some(words);
+        let passed = has_come(own, peer, words);
         if passed {
             peer.compared = self.number;
         }
         passed
+    }
+
+    /// Leaves the wait for a bare signal of this call owed. False if too many are.
+    #[inline]
+    fn owe(&mut self, words: [u64; 3], from: u32) -> bool {
+        let most = owed::most(&self.own.arena);
+        if self.peers[from as usize].owed.len() >= most {
+            if !self.make_up(from) {
+                return false;
+            }
+            // All that have come at once: their lines come to this core side by side.
+            while !self.peers[from as usize].owed.is_empty() && self.make_up(from) {}
+        }
+        self.peers[from as usize].owed.push_back(words);
+        self.owed.count += 1;
+        true
+    }
+
+    /// Waits for all that is owed. False if something has not come.
+    #[cold]
+    fn make_up_all(&mut self) -> bool {
+        while let Some(from) = self.owed.first(self.peers) {
+            if !self.make_up(from) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Waits for the oldest signal that is owed of a peer. False if it has not come.
+    fn make_up(&mut self, from: u32) -> bool {
+        let peer = &mut self.peers[from as usize];
+        let words = peer.owed.front().copied();
+        if !has_come(&self.own, peer, words) {
+            return false;
+        }
+        peer.owed.pop_front();
+        peer.take(Blocks::NONE, 0);
+        self.owed.count -= 1;
+        self.release(from);
+        true
     }
 
     #[inline]
@@ -265,4 +369,15 @@ impl Around<'_> {
             self.bells.push(bell);
         }
     }
+}
+
+/// Whether the next put of a peer has come, with these words.
+#[inline]
+fn has_come(own: &Own, peer: &Peer, words: Option<[u64; 3]>) -> bool {
+    let number = peer.next_data(own);
+    let home = peer.near.signal_host;
+    let flag = home + own.arena.data_flag(peer.rank, number);
+    let counter = home + own.arena.counter(peer.rank, Counter::DataWait(number));
+    // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
+    unsafe { flag::pass(flag, counter, 1, words) }
 }

@@ -26,7 +26,13 @@ impl Word for AtomicU32 {
         self.compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed)
     }
 
-    fn fence() {
+    fn before_sleep() -> bool {
+        fence(Ordering::SeqCst);
+        true
+    }
+
+    fn after_raise(_: bool) {
+        // What a membarrier of the sleeper's amounts to is argued in `barrier`; the checker has none.
         fence(Ordering::SeqCst);
     }
 }
@@ -54,7 +60,7 @@ impl Bell {
     }
 
     fn ring(&self) {
-        let modes = ring(&self.word);
+        let modes = ring(&self.word, false);
         if modes & FUTEX != 0 {
             let _queue = self.futex.lock().unwrap();
             self.futex_woken.notify_all();

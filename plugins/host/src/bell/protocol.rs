@@ -10,7 +10,8 @@
 //! | look at the flag once more    | look at the word            |
 //! | sleep while the word is equal | clear the bits, count, wake |
 //!
-//! So at least one of them sees the other. The count makes each sleep's word unlike any before it:
+//! So at least one of them sees the other. The ringer's fence may be the sleeper's work: see
+//! [`barrier`](super::barrier). The count makes each sleep's word unlike any before it:
 //! who is about to sleep on a word from before a ring does not fall asleep.
 //!
 //! Generic over the atomic, so that the same code runs on shared memory and under the model checker.
@@ -33,8 +34,10 @@ pub(crate) trait Word {
     fn clear(&self, bits: u32);
     /// Replaces `old` by `new`, sequentially consistent; the value found if it is not `old`.
     fn replace(&self, old: u32, new: u32) -> Result<u32, u32>;
-    /// A sequentially consistent fence.
-    fn fence();
+    /// The sleeper's fence. False if it could not be made: then nobody may sleep.
+    fn before_sleep() -> bool;
+    /// The ringer's fence; `shared` if the sleepers' is made for both.
+    fn after_raise(shared: bool);
 }
 
 impl Word for std::sync::atomic::AtomicU32 {
@@ -56,9 +59,13 @@ impl Word for std::sync::atomic::AtomicU32 {
         self.compare_exchange(old, new, SeqCst, Relaxed)
     }
 
+    fn before_sleep() -> bool {
+        super::barrier::before_sleep()
+    }
+
     #[inline]
-    fn fence() {
-        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+    fn after_raise(shared: bool) {
+        super::barrier::after_raise(shared);
     }
 }
 
@@ -94,8 +101,7 @@ impl Sleepers {
         }
         let value = word.set(mode) | mode;
         *self.count(mode) += 1;
-        W::fence();
-        if ready() {
+        if !W::before_sleep() || ready() {
             self.leave(word, mode);
             return None;
         }
@@ -117,8 +123,8 @@ impl Sleepers {
 /// After a flag was raised: the ways in which the owner slept and must now be woken, 0 if it did
 /// not. Of several ringers one gets them.
 #[inline]
-pub(crate) fn ring<W: Word>(word: &W) -> u32 {
-    W::fence();
+pub(crate) fn ring<W: Word>(word: &W, shared: bool) -> u32 {
+    W::after_raise(shared);
     look(word)
 }
 
@@ -154,12 +160,12 @@ mod tests {
     fn a_ring_wakes_all_ways_once() {
         let word = AtomicU32::new(0);
         let mut sleepers = Sleepers::default();
-        assert_eq!(ring(&word), 0);
+        assert_eq!(ring(&word, false), 0);
         let first = sleepers.arm(&word, FUTEX, || false);
         assert_eq!(first, Some(FUTEX));
         assert!(sleepers.arm(&word, PIPE, || false).is_some());
-        assert_eq!(ring(&word), FUTEX | PIPE);
-        assert_eq!(ring(&word), 0, "one ringer claims the wake-up");
+        assert_eq!(ring(&word, false), FUTEX | PIPE);
+        assert_eq!(ring(&word, false), 0, "one ringer claims the wake-up");
         assert_ne!(Some(word.load(std::sync::atomic::Ordering::Relaxed)), first);
     }
 
@@ -168,7 +174,7 @@ mod tests {
         let word = AtomicU32::new(0);
         let mut sleepers = Sleepers::default();
         let before = sleepers.arm(&word, FUTEX, || false);
-        assert_eq!(ring(&word), FUTEX);
+        assert_eq!(ring(&word, false), FUTEX);
         assert_eq!(
             sleepers.arm(&word, FUTEX, || false),
             None,
@@ -184,7 +190,7 @@ mod tests {
         let word = AtomicU32::new(0);
         let mut sleepers = Sleepers::default();
         assert_eq!(sleepers.arm(&word, FUTEX, || true), None);
-        assert_eq!(ring(&word), 0);
+        assert_eq!(ring(&word, false), 0);
     }
 
     #[test]
@@ -197,13 +203,13 @@ mod tests {
         assert!(!sleepers.leave(&word, PIPE));
         assert_eq!(word.load(std::sync::atomic::Ordering::Relaxed) & PIPE, PIPE);
         assert!(sleepers.leave(&word, PIPE));
-        assert_eq!(ring(&word), 0);
+        assert_eq!(ring(&word, false), 0);
     }
 
     #[test]
     fn rings_are_counted_around_the_end() {
         let word = AtomicU32::new(u32::MAX);
-        assert_eq!(ring(&word), FUTEX | PIPE);
+        assert_eq!(ring(&word, false), FUTEX | PIPE);
         assert_eq!(word.into_inner(), 0);
     }
 }

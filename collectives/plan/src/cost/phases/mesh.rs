@@ -10,7 +10,7 @@ pub(super) fn direct(work: &mut Work, m: &Message<'_>) {
     let pair = m.fabric.mesh.with_fan(1);
     work.rounds(pair, 1, m.s, Overlap::Latency);
     work.signals(pair, 1);
-    work.copied.push(m.s);
+    work.taken = Some(m.s);
 }
 
 pub(super) fn one_shot(work: &mut Work, op: Op, m: &Message<'_>) {

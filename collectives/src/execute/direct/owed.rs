@@ -1,0 +1,150 @@
+//! Waits that are made up for in a later call.
+//!
+//! A rank that ends a rooted op with a wait for a bare signal needs nothing of it but to hear that the
+//! other rank called the same. It may as well hear that later, and then runs ahead: the root of small
+//! broadcasts by as many as there are flags.
+//!
+//! Nobody is kept waiting for it. What is owed are the only puts of their channel in an op (see
+//! [`defer`]), each lies in its flag's line, and so few are left ([`most`]) that the sender always finds
+//! a free one. They stay owed over calls of one and the same plan alone. Any other call makes them up
+//! first, so that it finds the channels as the plan's verifier has it: with nothing in them but its
+//! own.
+
+use std::sync::Arc;
+
+use super::Move;
+use crate::arena::Arena;
+use crate::execute::op::Planned;
+use crate::execute::peer::Peer;
+
+/// What a rank owes.
+#[derive(Default)]
+pub(in crate::execute) struct Owed {
+    /// Waits, of all peers.
+    pub count: u32,
+    /// The plan of the calls that left them.
+    by: Option<Arc<Planned>>,
+}
+
+impl Owed {
+    /// Whether a call of this plan has to make up for them before it begins.
+    #[inline]
+    pub(in crate::execute) fn is_due(&self, planned: &Arc<Planned>) -> bool {
+        self.count > 0 && !self.by.as_ref().is_some_and(|by| Arc::ptr_eq(by, planned))
+    }
+
+    /// A call of this plan begins.
+    #[inline]
+    pub(in crate::execute) fn begin(&mut self, planned: &Arc<Planned>) {
+        let owes = planned.direct.as_ref().is_some_and(|direct| direct.owes);
+        if owes && !self.by.as_ref().is_some_and(|by| Arc::ptr_eq(by, planned)) {
+            self.by = Some(planned.clone());
+        }
+    }
+
+    /// The first peer of whom something is owed.
+    pub(in crate::execute) fn first(&self, peers: &[Peer]) -> Option<u32> {
+        if self.count == 0 {
+            return None;
+        }
+        let first = peers.iter().position(|peer| !peer.owed.is_empty());
+        first.map(|peer| peer as u32)
+    }
+}
+
+/// Waits of one peer that may stay owed. The peer has sent no more than these and what it was not told
+/// yet is given back, since credits are given several at a time; all of that has flags.
+pub(super) fn most(arena: &Arena) -> usize {
+    (u64::from(arena.data_flags()) - (arena.credit() - 1)) as usize
+}
+
+/// Makes the bare signals for which a program waits at its very end owed, where they are all that
+/// comes from their rank.
+pub(super) fn defer(moves: &mut Vec<Move>) -> bool {
+    let mut from = Vec::new();
+    let mut rest = moves.as_slice();
+    while let [
+        before @ ..,
+        Move::Wait {
+            from: peer,
+            bytes: 0,
+            ..
+        },
+        Move::Release { from: given },
+    ] = rest
+        && peer == given
+        && is_only_wait(before, *peer)
+    {
+        from.push(*peer);
+        rest = before;
+    }
+    moves.truncate(rest.len());
+    moves.extend(from.iter().rev().map(|from| Move::Owe { from: *from }));
+    !from.is_empty()
+}
+
+fn is_only_wait(before: &[Move], peer: u32) -> bool {
+    let waits = |step: &Move| matches!(step, Move::Wait { from, .. } if *from == peer);
+    !before.iter().any(waits)
+}
+
+#[cfg(test)]
+mod tests {
+    use unisono_plan::Blocks;
+
+    use super::*;
+
+    fn hear(from: u32) -> [Move; 2] {
+        let wait = Move::Wait {
+            from,
+            bytes: 0,
+            blocks: Blocks::NONE,
+        };
+        [wait, Move::Release { from }]
+    }
+
+    fn owed(moves: &[Move]) -> Vec<u32> {
+        let owe = |step: &Move| match step {
+            Move::Owe { from } => Some(*from),
+            _ => None,
+        };
+        moves.iter().filter_map(owe).collect()
+    }
+
+    #[test]
+    fn bare_signals_at_the_end_are_owed() {
+        let mut moves = [Move::Raise { to: 1 }].into_iter().collect::<Vec<_>>();
+        moves.extend([hear(1), hear(2)].concat());
+        assert!(defer(&mut moves));
+        assert_eq!((moves.len(), owed(&moves)), (3, vec![1, 2]));
+    }
+
+    #[test]
+    fn what_something_follows_is_not() {
+        let mut moves = hear(1).to_vec();
+        moves.push(Move::Raise { to: 0 });
+        assert!(!defer(&mut moves));
+        assert!(owed(&moves).is_empty());
+    }
+
+    #[test]
+    fn nor_is_the_second_put_of_a_channel() {
+        let mut moves = [hear(1), hear(1), hear(2)].concat();
+        assert!(defer(&mut moves));
+        assert_eq!((moves.len(), owed(&moves)), (5, vec![2]));
+    }
+
+    #[test]
+    fn a_sender_always_finds_a_flag() {
+        for depth in 2..100 {
+            let arena = Arena {
+                ranks: 2,
+                depth,
+                slot_bytes: 4096,
+            };
+            let flags = u64::from(arena.data_flags());
+            let unseen = most(&arena) as u64 + (arena.credit() - 1);
+            assert!(most(&arena) >= 2 && unseen <= flags, "{depth} slots");
+        }
+    }
+}

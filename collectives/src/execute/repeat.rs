@@ -1,0 +1,148 @@
+//! A short call like one not long before it, run at once on the calling thread.
+//!
+//! The fixed cost of a call is what small messages take: so a call that needs nothing but a direct run,
+//! and finds the lane idle, makes no [`Op`] and passes no queue. Only one that has to wait for longer
+//! than a moment becomes one.
+
+use std::sync::Arc;
+
+use unisono_plan::Op as PlanOp;
+
+use super::direct::{Bound, Ran};
+use super::op::{Op, Planned};
+use super::state::State;
+use crate::progress::Patience;
+use crate::signature::{Call, CallKind};
+use crate::{DataType, ReductionKind};
+
+/// What makes two calls alike: one plan is for both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CallShape {
+    pub op: PlanOp,
+    pub kind: CallKind,
+    /// Elements of the larger buffer; all blocks are equal.
+    pub count: u64,
+    pub dtype: DataType,
+    /// One of the built-in ones.
+    pub reduction: Option<ReductionKind>,
+}
+
+/// The last short calls: what the next may be like.
+#[derive(Default)]
+pub(super) struct Repeats([Option<Box<Repeat>>; KEPT]);
+
+/// So many, as an application's step has a few shapes of calls in turn.
+const KEPT: usize = 16;
+
+struct Repeat {
+    shape: CallShape,
+    planned: Arc<Planned>,
+    /// Its words, but for the sequence.
+    words: [u64; 3],
+}
+
+/// How a call went that ran at once.
+pub(crate) enum Ended {
+    /// It is like none before, or something is before it: nothing was done.
+    Not,
+    /// It is complete.
+    Done,
+    /// It goes on as the lane's op of this number.
+    Queued(u64),
+}
+
+impl CallShape {
+    /// Where it is kept: shapes of one application's calls seldom share a place.
+    fn place(&self) -> usize {
+        let other = match self.op {
+            PlanOp::Send { to } => u64::from(to) * 2 + 1,
+            PlanOp::Recv { from } => u64::from(from) * 2,
+            op => op.root().map_or(0, u64::from),
+        };
+        let whole =
+            self.count ^ (self.kind as u64) << 48 ^ other << 32 ^ u64::from(self.dtype.code());
+        // Fibonacci hashing: the top bits of a product with 2^64 over the golden ratio.
+        (whole.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize % KEPT
+    }
+}
+
+impl State {
+    /// The next call may be like the one of this op.
+    pub(crate) fn expect_repeat(&mut self, shape: CallShape, op: &Op) {
+        let call = Call {
+            sequence: 0,
+            ..op.call
+        };
+        self.repeats.0[shape.place()] = Some(Box::new(Repeat {
+            shape,
+            planned: op.planned.clone(),
+            words: call.words(),
+        }));
+    }
+
+    /// Runs a call at once if it is like one of the last and nothing is before it: for as long as there
+    /// is `patience`, then as what `as_op` makes of it: the lane's op `number`.
+    #[inline]
+    pub(super) fn run_at_once(
+        &mut self,
+        number: u64,
+        shape: &CallShape,
+        ends: [u64; 2],
+        as_op: impl FnOnce(Arc<Planned>, Call) -> Op,
+        patience: &mut Patience,
+    ) -> Ended {
+        if !self.is_free() {
+            return Ended::Not;
+        }
+        // Lent, so that the rest of the state is free to be used.
+        let place = shape.place();
+        let Some(repeat) = self.repeats.0[place].take_if(|last| last.shape == *shape) else {
+            return Ended::Not;
+        };
+        let ended = self.run_repeat(number, &repeat, ends, as_op, patience);
+        self.repeats.0[place] = Some(repeat);
+        ended
+    }
+
+    #[inline]
+    fn run_repeat(
+        &mut self,
+        number: u64,
+        repeat: &Repeat,
+        [input, output]: [u64; 2],
+        as_op: impl FnOnce(Arc<Planned>, Call) -> Op,
+        patience: &mut Patience,
+    ) -> Ended {
+        let Repeat { shape, planned, .. } = repeat;
+        let Some(mut running) = self.main.begin_directly(&mut self.common, planned) else {
+            return Ended::Not;
+        };
+        let mut words = repeat.words;
+        words[0] |= u64::from(self.next_sequence(shape.op)) << 32;
+        self.remember(words);
+        let bound = Bound {
+            planned,
+            words,
+            input,
+            output,
+        };
+        loop {
+            let ran = (self.main).run_bound(&mut self.common, bound, &mut running);
+            if matches!(ran, Ran::Done) {
+                return Ended::Done;
+            }
+            // What fails does so again as an op, which says why.
+            let goes_on = matches!(ran, Ran::Waits(_))
+                && running.waits_for(planned).is_some_and(|from| {
+                    let peer = &mut self.common.peers[from as usize];
+                    patience.goes_on(from, &mut peer.alongside)
+                });
+            if !goes_on {
+                break;
+            }
+        }
+        let call = Call::from_words(words).expect("these are the words of a call");
+        self.main.go_on_as(as_op(planned.clone(), call), running);
+        Ended::Queued(number)
+    }
+}

@@ -1,0 +1,138 @@
+//! The short wait of a call before it becomes one that others may know of: with nothing looked at but
+//! what it waits for.
+
+use super::Policy;
+
+/// Spins where each rank has a core of its own, a few hundred nanoseconds in all.
+const SPINS: u32 = 64;
+/// Switches to other ranks: all of a core that is shared by eight, twice.
+const YIELDS: u32 = 16;
+/// Spins before a core is given up, for a rank that runs on another: about as long as a switch.
+const SPINS_ALONGSIDE: u32 = 16;
+
+/// How long a call may still wait.
+pub(crate) struct Patience {
+    left: u32,
+    /// Cores are shared: another rank may need this one's.
+    crowded: bool,
+    /// Who is waited for, and how many spins are left for it.
+    from: u32,
+    spins: u32,
+}
+
+/// Whether a peer seems to run on another core, at the same time as this rank.
+///
+/// Where cores are shared, a peer on this core comes only if this rank gives it up; one that runs
+/// alongside may come in less time than that takes. It is guessed from how the last waits ended; a
+/// wrong guess costs as much as a switch, now and then.
+#[derive(Debug)]
+pub(crate) struct Alongside {
+    /// So much in favour of it.
+    score: u8,
+    /// Waits since it was tried last.
+    waits: u8,
+}
+
+impl Default for Alongside {
+    fn default() -> Self {
+        Self {
+            score: Self::MOST,
+            waits: 0,
+        }
+    }
+}
+
+impl Alongside {
+    const MOST: u8 = 4;
+    /// A peer that seems not to is tried once in so many waits.
+    const TRY: u8 = 32;
+
+    /// A wait begins; how long to spin for it.
+    fn begin(&mut self) -> u32 {
+        self.waits = (self.waits + 1) % Self::TRY;
+        if self.score == 0 && self.waits != 0 {
+            return 0;
+        }
+        self.score = (self.score + 1).min(Self::MOST + 1);
+        SPINS_ALONGSIDE
+    }
+
+    /// The spins were in vain.
+    fn missed(&mut self) {
+        self.score = self.score.saturating_sub(2);
+    }
+}
+
+impl Patience {
+    pub(crate) fn new(policy: &Policy) -> Self {
+        let crowded = policy.spin.is_zero();
+        Self {
+            left: if crowded { YIELDS } else { SPINS },
+            crowded,
+            from: u32::MAX,
+            spins: 0,
+        }
+    }
+
+    /// Lets a moment pass in a wait for a peer; false once there were enough, or others have work for
+    /// this thread.
+    #[inline]
+    pub(crate) fn goes_on(&mut self, from: u32, alongside: &mut Alongside) -> bool {
+        if self.crowded {
+            return self.shares_core(from, alongside);
+        }
+        std::hint::spin_loop();
+        self.left = self.left.saturating_sub(1);
+        self.left > 0
+    }
+
+    fn shares_core(&mut self, from: u32, alongside: &mut Alongside) -> bool {
+        if self.from != from {
+            self.from = from;
+            self.spins = alongside.begin();
+        }
+        if self.spins > 0 {
+            self.spins -= 1;
+            if self.spins == 0 {
+                alongside.missed();
+            }
+            std::hint::spin_loop();
+            return true;
+        }
+        if self.left == 0 || super::progress().has_work() {
+            return false;
+        }
+        self.left -= 1;
+        std::thread::yield_now();
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Waits of which the peer comes within the spins or never; how many spun.
+    fn spun(alongside: &mut Alongside, comes: bool, waits: u32) -> u32 {
+        let mut spun = 0;
+        for _ in 0..waits {
+            let spins = alongside.begin();
+            spun += u32::from(spins > 0);
+            if spins > 0 && !comes {
+                alongside.missed();
+            }
+        }
+        spun
+    }
+
+    #[test]
+    fn spins_for_a_peer_that_comes_and_seldom_for_one_that_does_not() {
+        let mut alongside = Alongside::default();
+        assert_eq!(spun(&mut alongside, true, 1000), 1000);
+        let vain = spun(&mut alongside, false, 1000);
+        assert!((1000 / 32..50).contains(&vain), "{vain}");
+        // It has moved to another core.
+        let found = spun(&mut alongside, true, 1000);
+        assert!(found > 900, "{found}");
+    }
+}
