@@ -25,6 +25,7 @@ pub(crate) mod code {
     pub(crate) const NOT_SUPPORTED: i32 = 207_000;
     pub(crate) const OUT_OF_MEMORY: i32 = 207_001;
     pub(crate) const NO_EVENT: i32 = 207_007;
+    pub(crate) const NO_STREAM: i32 = 207_008;
     pub(crate) const NO_NOTIFY: i32 = 207_009;
     pub(crate) const LINK: i32 = 507_056;
     pub(crate) const REMOTE_LINK: i32 = 507_057;

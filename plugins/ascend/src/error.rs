@@ -10,6 +10,7 @@ pub(crate) fn name(code: Code) -> String {
         code::NOT_SUPPORTED => "not supported",
         code::OUT_OF_MEMORY => "out of memory",
         code::NO_EVENT => "no events left",
+        code::NO_STREAM => "no streams left",
         code::NO_NOTIFY => "no notifies left",
         code::LINK => "a link failed",
         code::REMOTE_LINK => "a link of the other device failed",
@@ -21,7 +22,9 @@ pub(crate) fn name(code: Code) -> String {
 /// The kind of error that a code is: the hundred thousands say who erred.
 fn status(code: Code) -> Status {
     match code {
-        code::OUT_OF_MEMORY | code::NO_EVENT | code::NO_NOTIFY => Status::OutOfMemory,
+        code::OUT_OF_MEMORY | code::NO_EVENT | code::NO_STREAM | code::NO_NOTIFY => {
+            Status::OutOfMemory
+        }
         code::NOT_SUPPORTED => Status::Unsupported,
         code::LINK | code::REMOTE_LINK => Status::Link,
         100_000..200_000 => Status::Invalid,

@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use unisono_plugin::abi::{CommandCopy, CommandReduce};
+use unisono_plugin::abi::{CommandCopy, CommandReduce, CommandScale, reduction};
 use unisono_plugin::{DeviceId, Error, MemoryView, Place as Seen, Result};
 use unisono_plugin_accelerator::{
     FlagCommand, FlagKernel, Foreign, MemoryOperation, Process, Runtime,
@@ -357,6 +357,14 @@ unsafe impl Runtime for AscendRuntime {
             }
             folded => folded,
         }
+    }
+
+    fn scales(&self, dtype: u16) -> bool {
+        work::kernel(dtype, reduction::PROD).is_some()
+    }
+
+    unsafe fn scale(&self, stream: AscendStream, command: &CommandScale) -> Result<()> {
+        self.work(stream, Work::Scale(*command))
     }
 
     unsafe fn operate(&self, stream: AscendStream, operations: &[MemoryOperation]) -> Result<()> {

@@ -5,7 +5,7 @@
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
-use unisono_plugin::abi::{CommandCopy, CommandReduce};
+use unisono_plugin::abi::{CommandCopy, CommandReduce, CommandScale, reduction};
 use unisono_plugin::{Error, Result};
 use unisono_plugin_host::cpu::Isa;
 use unisono_plugin_host::reduce::{Dtype, Kernel, Reduction};
@@ -27,6 +27,8 @@ pub(crate) enum Work {
     Copy(CommandCopy),
     /// A REDUCE.
     Reduce(CommandReduce),
+    /// A SCALE.
+    Scale(CommandScale),
 }
 
 /// Who does it, on a stream of his own.
@@ -74,6 +76,7 @@ impl Worker {
         match work {
             Work::Copy(command) => self.copy(&buffers, command),
             Work::Reduce(command) => self.reduce(&buffers, command),
+            Work::Scale(command) => self.scale(&buffers, command),
         }
     }
 
@@ -148,6 +151,25 @@ impl Worker {
                         false,
                     );
                 }
+                self.put(buffers, result, dst + from, bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn scale(&self, buffers: &Buffers, command: &CommandScale) -> Result<()> {
+        let kernel = kernel(command.dtype, reduction::PROD);
+        let (kernel, size) = kernel.ok_or_else(|| Error::unsupported("no such product"))?;
+        let [operand, _, result] = buffers.host;
+        for piece in 0..command.repeat {
+            let src = command.src + piece * command.src_stride;
+            let dst = command.dst + piece * command.dst_stride;
+            for (from, bytes) in blocks(command.elements * size, size) {
+                self.fetch(buffers, src + from, bytes, operand)?;
+                let elements = (bytes / size) as usize;
+                let (to, of) = (result.handle().cast(), operand.handle().cast_const().cast());
+                // SAFETY: two buffers of this worker's, of at least so many elements.
+                unsafe { kernel.run_with(to, of, &command.factor, elements) };
                 self.put(buffers, result, dst + from, bytes)?;
             }
         }

@@ -8,7 +8,7 @@ use unisono_emulator::{Op, Stream};
 use unisono_emulator_cuda::stream::STREAMS;
 
 use crate::answer::{
-    Answer, Code, MEMORY_ALLOCATION, PARAM_INVALID, STREAM_NO_RESOURCE, give, runtime,
+    Answer, Code, MEMORY_ALLOCATION, NO_STREAM_RESOURCE, PARAM_INVALID, give, runtime,
 };
 use crate::context::{current, machine, same};
 
@@ -49,7 +49,7 @@ runtime! {
         // Each has a hardware queue of its own: there are no more.
         if alive.fetch_add(1, Ordering::AcqRel) >= machine.facts.queues {
             alive.fetch_sub(1, Ordering::AcqRel);
-            return Err(STREAM_NO_RESOURCE);
+            return Err(NO_STREAM_RESOURCE);
         }
         let made = STREAMS.add(device.stream(machine).map_err(|_| MEMORY_ALLOCATION)?)?;
         // SAFETY: the caller's.

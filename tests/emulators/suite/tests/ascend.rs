@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use unisono::{PluginRequest, ReduceOp};
+use unisono::hal::Status;
+use unisono::plan::Op;
+use unisono::{DataType, PluginRequest, ReduceOp};
 use unisono_emulated_tests::{
-    Emulated, a_few, all_done, all_reduce, answer, conforms, every_collective, every_type,
-    own_device,
+    Emulated, a_few, all_done, all_reduce, answer, attempts, conforms, every_collective,
+    every_type, fp8_and_scaled, own_device,
 };
 use unisono_emulator::Place;
 use unisono_tests::{Count, threads};
@@ -18,7 +20,6 @@ unsupported:
   device/flush: no network card writes to its memory
   memory/bell: a device rings no bells
   share/bells: a device rings no bells
-  reduce/scale: the runtime has none
   reduce/call: the processor cannot touch its memory
   batch/budget: poll moves nothing
   flag/mismatch: its streams compare no words
@@ -105,6 +106,107 @@ fn every_collective_on_eight_of_the_first_generation() {
     a_whole_box("every_collective_on_eight_of_the_first_generation", FIRST);
 }
 
+/// What is chosen for a size, and why, as `unisono explain` prints it.
+fn chosen(machine: &Emulated, test: &str, bytes: u64) -> String {
+    let job = machine.job(test, 8).env("TEST_BYTES", bytes);
+    let ranks = job.start(|rank| {
+        let bytes = std::env::var("TEST_BYTES").ok();
+        let bytes = bytes.and_then(|text| text.parse().ok()).expect("a size");
+        let world = rank.init(own_device("ascend"));
+        let explained = world.explain(Op::AllReduce, bytes, DataType::F32);
+        let explained = explained.expect("a plan");
+        println!("{explained}");
+        rank.say(explained.algorithm());
+    });
+    let exits = ranks.finish();
+    assert!(
+        exits.iter().all(|exit| exit.lines == exits[0].lines),
+        "{exits:?}"
+    );
+    exits[0].lines.concat()
+}
+
+#[test]
+fn a_mesh_is_used_as_a_mesh() {
+    let test = "a_mesh_is_used_as_a_mesh";
+    let Some(machine) = Emulated::new(test, SECOND, |text| text) else {
+        return;
+    };
+    assert_eq!(chosen(&machine, test, 1 << 10), "mesh_one_shot");
+    assert_eq!(chosen(&machine, test, 64 << 20), "mesh_two_shot");
+}
+
+/// Random collectives of all types and reductions.
+#[test]
+fn random_collectives_on_both_generations() {
+    let test = "random_collectives_on_both_generations";
+    let count = Count::new(2, 100);
+    for seed in 0..count.get() {
+        let name = if seed % 2 == 0 { SECOND } else { FIRST };
+        let adjust = |text: String| text + "delays: {one_in: 8, longest_us: 100}\n";
+        let Some(machine) = Emulated::new(test, name, adjust) else {
+            return;
+        };
+        let machine = machine.seeded(seed);
+        let ranks = machine.job(test, 4).env("TEST_SALT", seed).start(|rank| {
+            let salt = std::env::var("TEST_SALT").ok();
+            let salt = salt.and_then(|text| text.parse().ok());
+            let world = rank.init(own_device("ascend"));
+            // What needs a function of the program's own is refused.
+            let _ = attempts(&world, 40, salt.unwrap_or(0));
+            rank.say("done");
+        });
+        all_done(&ranks.finish());
+    }
+}
+
+/// Without the allow list, and without trusting in numbers in host memory, all is as before.
+#[test]
+fn parameters_choose_the_other_ways() {
+    let test = "parameters_choose_the_other_ways";
+    let Some(machine) = Emulated::new(test, SECOND, |text| text) else {
+        return;
+    };
+    let ranks = machine.job(test, 3).start(|rank| {
+        let world = rank.init(|options| {
+            own_device("ascend")(options);
+            let off = |name: &str| (name.to_owned(), "false".to_owned());
+            options.plugins[0].params = vec![off("allow_list"), off("values")];
+        });
+        a_few(&world, 9);
+        rank.say("done");
+    });
+    all_done(&ranks.finish());
+}
+
+/// A device has so many streams and no more: who wants another is told, and nothing is lost.
+#[test]
+fn a_device_runs_out_of_streams() {
+    let test = "a_device_runs_out_of_streams";
+    let few = |text: String| text.replace("queues: 1984", "queues: 12");
+    let Some(machine) = Emulated::new(test, FIRST, few) else {
+        return;
+    };
+    let ranks = machine.job(test, 1).start(|rank| {
+        let world = rank.init(own_device("ascend"));
+        for _ in 0..3 {
+            let mut streams = Vec::new();
+            let error = loop {
+                match world.device().stream(0) {
+                    Ok(stream) => streams.push(stream),
+                    Err(error) => break error,
+                }
+            };
+            assert!((1..12).contains(&streams.len()), "{}", streams.len());
+            assert_eq!(error.status, Status::OutOfMemory, "{error}");
+            assert!(error.message.contains("no streams left"), "{error}");
+        }
+        world.barrier().expect("a barrier");
+        rank.say("done");
+    });
+    all_done(&ranks.finish());
+}
+
 /// Types that the runtime reduces, and those that the processor does.
 #[test]
 fn every_type_on_both_generations() {
@@ -116,6 +218,7 @@ fn every_type_on_both_generations() {
         let ranks = machine.job(test, 2).start(|rank| {
             let world = rank.init(own_device("ascend"));
             every_type(&world, 500);
+            fp8_and_scaled(&world, 500);
             rank.say("done");
         });
         all_done(&ranks.finish());

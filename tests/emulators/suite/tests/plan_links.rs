@@ -4,19 +4,14 @@ use std::collections::BTreeMap;
 
 use unisono::plan::traffic::{Traffic as Planned, add_traffic};
 use unisono::plan::{Geometry, Op, Shape};
-use unisono::{Communicator, DataType, InitOptions, PluginRequest, ReduceOp, Sizes};
-use unisono_emulated_tests::Emulated;
+use unisono::{Communicator, DataType, ReduceOp, Sizes};
+use unisono_emulated_tests::{Emulated, own_device};
 use unisono_emulator::Place;
 use unisono_tests::threads;
 
 const RANKS: u32 = 8;
 /// Elements of the larger buffer: short and long messages, which go by other plans.
 const COUNTS: [usize; 3] = [8 * 32, 8 * 5000, 8 * 100_000];
-
-fn own_device(options: &mut InitOptions) {
-    options.plugins = vec![PluginRequest::named("cuda")];
-    options.device = Some(("cuda".to_owned(), options.rank));
-}
 
 /// What a call's plan moves from rank to rank, in elements.
 fn add_planned(world: &Communicator, op: Op, count: usize, sum: &mut Planned) {
@@ -69,12 +64,21 @@ fn calls(world: &Communicator, count: usize, planned: &mut Planned) {
 
 #[test]
 fn every_link_carries_what_the_plan_says() {
-    let test = "every_link_carries_what_the_plan_says";
-    let Some(machine) = Emulated::new(test, "h100x8", |text| text) else {
+    carries_what_the_plan_says("every_link_carries_what_the_plan_says", "h100x8", "cuda");
+}
+
+#[test]
+fn every_link_of_a_mesh_carries_what_the_plan_says() {
+    let test = "every_link_of_a_mesh_carries_what_the_plan_says";
+    carries_what_the_plan_says(test, "ascend910bx8", "ascend");
+}
+
+fn carries_what_the_plan_says(test: &str, name: &str, plugin: &'static str) {
+    let Some(machine) = Emulated::new(test, name, |text| text) else {
         return;
     };
     let ranks = machine.job(test, 1).start(|rank| {
-        let planned = threads(RANKS, own_device, |world| {
+        let planned = threads(RANKS, own_device(plugin), |world| {
             let mut planned = Planned::new();
             COUNTS
                 .iter()
