@@ -5,6 +5,7 @@ mod abi;
 mod conformance;
 mod demo;
 mod dist;
+mod gpu;
 mod kernels;
 mod machine;
 mod out_of_tree;
@@ -88,6 +89,13 @@ enum Task {
         #[arg(last = true)]
         rest: Vec<String>,
     },
+    /// Try and measure the cuda plugin on this machine's GPU: conformance, ranks that are threads and
+    /// processes on one device, bandwidth, latency, overlap; and write the page.
+    Gpu {
+        /// On the emulator: to see that all of it runs. Nothing is written.
+        #[arg(long)]
+        emulated: bool,
+    },
     /// Compile the devices' kernels anew from plugins/kernels/sources.
     Kernels {
         /// Write nothing, and fail if what is committed is not what the sources give.
@@ -124,6 +132,7 @@ fn main() -> ExitCode {
             expect,
             rest,
         } => conformance::conformance(&plugin, expect.as_deref(), &rest),
+        Task::Gpu { emulated } => gpu::gpu(emulated),
         Task::Kernels { check } => kernels::kernels(check),
         Task::Abi => abi::write(),
         Task::OutOfTree { dry } => out_of_tree::compare(dry),

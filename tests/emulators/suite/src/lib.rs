@@ -18,5 +18,5 @@ pub use collectives::{
 };
 pub use conformance::{answer, conforms};
 pub use driver::{Driver, Handle};
-pub use emulated::Emulated;
+pub use emulated::{Emulated, built};
 pub use values::Values;

@@ -1,0 +1,144 @@
+//! Several ranks on one device: the conformance suite, processes that share memory by the driver's own
+//! means, and a benchmark against the device's copy bandwidth. `cargo xtask gpu` starts it.
+//!
+//! The libraries of a vendor are found when a process starts: this one prepares the environment, and
+//! starts itself again to measure.
+
+mod collectives;
+mod copies;
+mod overlap;
+mod processes;
+mod report;
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use unisono::{InitOptions, PluginRequest};
+use unisono_emulated_tests::{Emulated, built};
+
+/// The plugin that is measured.
+const PLUGIN: &str = "cuda";
+
+/// Hardware queues of a device. Eight ranks that are threads of one process have more streams than the
+/// usual eight, and streams that share a queue wait for each other.
+const CONNECTIONS: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
+/// The same of the emulator.
+const QUEUES: &str = "queues: 32\n";
+
+/// Ranks on one device, tried and measured.
+#[derive(Parser)]
+struct Arguments {
+    /// On the emulator: to see that all of it runs. Its figures say nothing.
+    #[arg(long)]
+    emulated: bool,
+    /// Measure: the environment is prepared.
+    #[arg(long, hide = true)]
+    measure: bool,
+    /// This process is a rank, of so many, of this job.
+    #[arg(long, hide = true, num_args = 3)]
+    rank: Option<Vec<String>>,
+}
+
+/// How much is measured: the same steps on silicon and on the emulator.
+#[derive(Clone, Copy, Debug)]
+struct Scale {
+    /// Bytes of a long message.
+    long: usize,
+    /// Repeats of a short one.
+    short_repeats: usize,
+    /// Repeats of a long one.
+    long_repeats: usize,
+}
+
+impl Scale {
+    const fn of(emulated: bool) -> Self {
+        if emulated {
+            Self {
+                long: 1 << 20,
+                short_repeats: 20,
+                long_repeats: 2,
+            }
+        } else {
+            Self {
+                long: 256 << 20,
+                short_repeats: 2000,
+                long_repeats: 10,
+            }
+        }
+    }
+}
+
+/// Every rank on the first device.
+fn first_device(options: &mut InitOptions) {
+    options.plugins = vec![PluginRequest::named(PLUGIN)];
+    options.device = Some((PLUGIN.to_owned(), 0));
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<()> {
+    let scale = Scale::of(arguments.emulated);
+    if let Some(rank) = &arguments.rank {
+        return processes::rank(rank, scale);
+    }
+    if arguments.measure {
+        return report::measure(scale, arguments.emulated);
+    }
+    let machine = if arguments.emulated {
+        let machine = Emulated::new("gpu", "h100x8", |text| text + QUEUES);
+        Some(machine.context("the kernels of the emulator cannot be compiled: install clang-19")?)
+    } else {
+        None
+    };
+    let environment = match &machine {
+        Some(machine) => machine.environment(),
+        None => vec![("UNISONO_PLUGIN_PATH", built().display().to_string())],
+    };
+    conformance(&environment)?;
+    let mut measure = Command::new(std::env::current_exe()?);
+    measure
+        .arg("--measure")
+        .env(CONNECTIONS, "32")
+        .envs(environment);
+    if arguments.emulated {
+        measure.arg("--emulated");
+    }
+    ended_well(&mut measure, "measuring")
+}
+
+/// The suite against the plugin; what it says it does not support is skipped.
+fn conformance(environment: &[(&'static str, String)]) -> Result<()> {
+    let program = built().join("unisono-conformance");
+    let plugin: PathBuf = built().join(format!("libunisono_plugin_{PLUGIN}.so"));
+    let mut command = Command::new(program);
+    command.arg(plugin).envs(environment.iter().cloned());
+    let output = command.output().context("starting unisono-conformance")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    // On an emulator of the newest driver, and on silicon, all that is claimed must hold.
+    if !output.status.success() {
+        bail!("the conformance suite fails:\n{text}");
+    }
+    println!("Conformance: {}.", text.lines().last().unwrap_or("nothing"));
+    Ok(())
+}
+
+/// Runs a command to its end.
+fn ended_well(command: &mut Command, what: &str) -> Result<()> {
+    let status = command
+        .status()
+        .with_context(|| format!("starting {what}"))?;
+    if !status.success() {
+        bail!("{what} ended with {status}");
+    }
+    Ok(())
+}
