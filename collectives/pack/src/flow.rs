@@ -46,6 +46,30 @@ impl Residual {
         }
     }
 
+    /// The vertices of a set, given as bits, to which there is room.
+    pub(crate) fn open_to<'a>(
+        &'a self,
+        from: usize,
+        set: &'a [u64],
+    ) -> impl Iterator<Item = usize> + 'a {
+        let row = &self.open[from * self.words..(from + 1) * self.words];
+        (0..)
+            .zip(row.iter().zip(set))
+            .flat_map(|(word, (open, set))| {
+                let mut both = open & set;
+                std::iter::from_fn(move || {
+                    let bit = both.trailing_zeros() as usize;
+                    both = (both > 0).then(|| both & (both - 1))?;
+                    Some(word * 64 + bit)
+                })
+            })
+    }
+
+    /// Words that searches have looked at.
+    pub(crate) fn work(&self) -> u64 {
+        self.search.work
+    }
+
     /// How much room there is.
     pub(crate) fn room(&self, from: usize, to: usize) -> i64 {
         self.room[from * self.n + to]
@@ -102,6 +126,7 @@ struct Search {
     unseen: Vec<u64>,
     before: Vec<u32>,
     queue: Vec<u32>,
+    work: u64,
 }
 
 impl Search {
@@ -110,6 +135,7 @@ impl Search {
             unseen: vec![0; n.div_ceil(64)],
             before: vec![0; n],
             queue: Vec::with_capacity(n),
+            work: 0,
         }
     }
 
@@ -123,6 +149,7 @@ impl Search {
         while head < self.queue.len() {
             let at = self.queue[head] as usize;
             head += 1;
+            self.work += words as u64;
             let row = &open[at * words..(at + 1) * words];
             for (word, &open) in row.iter().enumerate() {
                 let mut new = open & self.unseen[word];
@@ -145,6 +172,17 @@ impl Search {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn room_is_listed_within_a_set() {
+        let mut residual = Residual::new(130);
+        for to in [1, 63, 64, 100, 129] {
+            residual.add(0, to, 1);
+        }
+        let set = [u64::MAX, 1 << 36, 2];
+        let open: Vec<usize> = residual.open_to(0, &set).collect();
+        assert_eq!(open, [1, 63, 100, 129]);
+    }
 
     #[test]
     fn a_flow_turns_around_what_was_in_the_way() {

@@ -1,5 +1,6 @@
 //! Packings for all_gather, reduce_scatter, broadcast and reduce.
 
+mod even;
 mod exact;
 mod loose;
 mod relay;
@@ -144,13 +145,22 @@ fn reaches(packing: &Packing, bound: Rational) -> bool {
 
 /// The first shallow packing that reaches the bound, or the fastest.
 fn shallow(network: &Network, bound: Rational) -> Option<Packing> {
-    let mut best: Option<Packing> = None;
     // With more copies of each tree loads are more even, and there are more trees.
     let copies = [1, 2, 4].into_iter();
     let copies = copies.filter(|&copies| shallow::is_quick(network, copies));
     let islands = std::iter::once_with(|| shallow::over_islands(network));
     let shortest = copies.map(|copies| shallow::along_shortest(network, copies));
-    for trees in islands.chain(shortest).flatten() {
+    fastest_of(network, bound, islands.chain(shortest).flatten())
+}
+
+/// The first of several choices of trees that reaches the bound, or the fastest.
+fn fastest_of(
+    network: &Network,
+    bound: Rational,
+    choices: impl Iterator<Item = Vec<Tree>>,
+) -> Option<Packing> {
+    let mut best: Option<Packing> = None;
+    for trees in choices {
         let packing = full_speed(network, trees);
         let faster = |best: &Packing| packing.bytes_per_second() > best.bytes_per_second();
         if best.as_ref().is_none_or(faster) {
@@ -181,17 +191,17 @@ fn full_speed(network: &Network, trees: Vec<Tree>) -> Packing {
 
 /// Shallow trees if they reach the bound, else trees that fit exactly.
 fn out_trees(network: &Network, roots: Roots) -> Result<Packing, PackError> {
-    let vertices = network.vertices().len();
     let plain = Plain::new(network)?;
     let Some(bound) = bound(&plain.network, roots.op())?.limit.high() else {
         return Ok(alone(network));
     };
     let shallow = match roots {
         Roots::All => shallow(network, bound),
-        Roots::One(root) => relay::trees(network, root).map(|trees| full_speed(network, trees)),
+        Roots::One(root) => fastest_of(network, bound, relay::over_islands(network, root, bound)),
     };
+    let vertices = network.vertices().len();
     if vertices > MOST_VERTICES {
-        return shallow.ok_or(PackError::TooLarge {
+        return of_many(network, &plain, roots, bound, shallow)?.ok_or(PackError::TooLarge {
             vertices,
             max: MOST_VERTICES,
         });
@@ -200,19 +210,46 @@ fn out_trees(network: &Network, roots: Roots) -> Result<Packing, PackError> {
     if let (Roots::All, Some(packing)) = (roots, &shallow) {
         return Ok(packing.clone());
     }
-    let mut trees = match exact::trees(&plain.network, roots)? {
+    let trees = match exact::trees(&plain.network, roots)? {
         Some(trees) => trees,
         None => loose::trees(&plain.network, roots),
     };
-    for path in trees.iter_mut().flat_map(|tree| &mut tree.paths) {
-        *path = plain.path(path);
-    }
-    let fitted = full_speed(network, trees);
+    let fitted = full_speed(network, plain.back(trees));
     // One root has few trees that fit exactly; where they are deeper, the shallow ones are better.
     Ok(match shallow {
         Some(shallow) if shallow.depth() < fitted.depth() => shallow,
         _ => fitted,
     })
+}
+
+/// The same on a network with more than [`MOST_VERTICES`]: trees fit exactly there only if they have
+/// one root and no switches must be removed first. None if there are no trees at all.
+fn of_many(
+    network: &Network,
+    plain: &Plain,
+    roots: Roots,
+    bound: Rational,
+    shallow: Option<Packing>,
+) -> Result<Option<Packing>, PackError> {
+    let Roots::One(root) = roots else {
+        return Ok(shallow);
+    };
+    if shallow
+        .as_ref()
+        .is_some_and(|packing| reaches(packing, bound))
+    {
+        return Ok(shallow);
+    }
+    let switches = plain.network.vertices().len() > plain.network.ranks() as usize;
+    if !switches && let Some(trees) = exact::trees(&plain.network, roots)? {
+        return Ok(Some(full_speed(network, plain.back(trees))));
+    }
+    let along = relay::along_shortest(network, root, bound);
+    let along = along.map(|trees| full_speed(network, trees));
+    Ok(shallow
+        .into_iter()
+        .chain(along)
+        .max_by_key(Packing::bytes_per_second))
 }
 
 /// The one rank's tree: it has everything at once.

@@ -22,13 +22,14 @@ pub(crate) struct Grown {
 /// Packs trees whose weights add up to `weights` for each root. `capacity` is a matrix of ranks;
 /// what flows to each rank must be at least the sum of weights.
 ///
-/// `None` if it is not.
+/// `None` if it is not, or if that takes more than [`MOST_WORK`].
 pub(crate) fn grow(capacity: &[i64], weights: &[i64]) -> Option<Vec<Grown>> {
     let n = weights.len();
     let mut state = Grower {
         n,
         residual: Residual::new(n + 1),
         left: vec![0; n],
+        outside: vec![0; (n + 1).div_ceil(64)],
     };
     for (root, &weight) in weights.iter().enumerate() {
         state.leave(root, weight);
@@ -49,12 +50,17 @@ pub(crate) fn grow(capacity: &[i64], weights: &[i64]) -> Option<Vec<Grown>> {
     Some(trees)
 }
 
+/// Words that searches may look at, a few seconds: a count, so that every host gives up alike.
+const MOST_WORK: u64 = 4_000_000_000;
+
 struct Grower {
     n: usize,
     /// What trees have left; vertex `n` is the source of the flows of the tests.
     residual: Residual,
     /// For each root the weight of the trees that are still to be grown.
     left: Vec<i64>,
+    /// The ranks that the present tree has not reached, as bits.
+    outside: Vec<u64>,
 }
 
 impl Grower {
@@ -66,20 +72,24 @@ impl Grower {
         let mut parents = vec![u32::MAX; n];
         parents[root] = root as u32;
         let mut joined = vec![root];
+        for to in (0..n).filter(|&to| to != root) {
+            self.outside[to / 64] |= 1 << (to % 64);
+        }
         // What each edge was found to allow at most: it only shrinks while the tree grows.
         let mut known = vec![i64::MAX; n * n];
         let mut used: Vec<(usize, usize)> = Vec::new();
         while joined.len() < n {
             let mut best: Option<(i64, usize, usize)> = None;
             'search: for &from in &joined {
-                let mut exits: Vec<usize> = (0..n)
-                    .filter(|&to| parents[to] == u32::MAX && self.residual.room(from, to) > 0)
-                    .collect();
+                let mut exits: Vec<usize> = self.residual.open_to(from, &self.outside).collect();
                 exits.sort_by_key(|&to| std::cmp::Reverse(self.residual.room(from, to)));
                 for to in exits {
                     let bound = known[from * n + to];
-                    if bound < weight && best.is_some_and(|(most, ..)| bound <= most) {
+                    if bound < weight && bound <= best.map_or(0, |(most, ..)| most) {
                         continue;
+                    }
+                    if self.residual.work() > MOST_WORK {
+                        return None;
                     }
                     let allowed = self.allowed(from, to, weight);
                     known[from * n + to] = if allowed < weight { allowed } else { i64::MAX };
@@ -103,6 +113,7 @@ impl Grower {
             self.residual.add(from, to, -weight);
             used.push((from, to));
             parents[to] = from as u32;
+            self.outside[to / 64] &= !(1 << (to % 64));
             joined.push(to);
         }
         Some(Grown {

@@ -19,7 +19,8 @@
 //! up to rounding of long capacities (0.2 %), where as much can enter each switch as leave it. For
 //! larger networks there are the simple constructions of [`shallow_all_gather`], which reach it on
 //! regular ones; where they do, they are taken on small networks too, since shallow trees are
-//! faster for short messages.
+//! faster for short messages. A broadcast or reduce reaches it on larger networks too where there are
+//! no switches; where there are, shallow trees are hung up at the root and evened out.
 //!
 //! ```
 //! use unisono_network::{Builder, Rational};

@@ -7,6 +7,8 @@
 
 use unisono_network::{Builder, Edge, EdgeId, Group, Network, NetworkError};
 
+use crate::tree::Tree;
+
 /// The network, and which edges are the given network's.
 pub(crate) struct Plain {
     pub(crate) network: Network,
@@ -61,6 +63,14 @@ impl Plain {
             network: builder.build()?,
             origin,
         })
+    }
+
+    /// Trees in terms of the given network.
+    pub(crate) fn back(&self, mut trees: Vec<Tree>) -> Vec<Tree> {
+        for path in trees.iter_mut().flat_map(|tree| &mut tree.paths) {
+            *path = self.path(path);
+        }
+        trees
     }
 
     /// A path in terms of the given network.

@@ -145,3 +145,25 @@ fn regular_networks_of_hundreds_of_ranks_have_shallow_trees() {
         assert!(packing.depth() <= depth, "{name}: {}", packing.depth());
     }
 }
+
+#[test]
+fn one_root_reaches_hundreds_of_ranks_at_full_speed() {
+    let networks = [
+        (families::torus(&[16, 16]), 64),
+        (families::hypercube(8), 32),
+        (families::rails(32, 8, 450, 50), 6),
+        // A rank's links are as narrow as all rails of its box together.
+        (families::rails(12, 20, 950, 50), 40),
+        (families::fat_tree(16, 16, 8, 2), 12),
+        (families::dragonfly(17, 4, 4), 6),
+        (families::two_islands(120, 90), 3),
+    ];
+    for ((name, network), depth) in networks {
+        let root = network.ranks() / 2 + 1;
+        let packing = broadcast(&network, root).expect("a packing");
+        packed(&name, &network, Op::Broadcast { root }, &packing);
+        assert!(packing.depth() <= depth, "{name}: {}", packing.depth());
+        let packing = reduce(&network, root).expect("a packing");
+        packed(&name, &network, Op::Reduce { root }, &packing);
+    }
+}

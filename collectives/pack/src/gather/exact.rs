@@ -1,4 +1,7 @@
 //! Trees by Edmonds' theorem: switches removed, then trees grown.
+//!
+//! The flows that removing switches keeps grow with the third power of the vertices; where there are
+//! none, a thousand ranks are no difficulty.
 
 use unisono_bound::bound;
 use unisono_network::Network;
@@ -11,7 +14,7 @@ use crate::split::remove_switches;
 use crate::strands::Strands;
 use crate::tree::Tree;
 
-/// Trees of roots, as many as fit. None if the switches could not be removed.
+/// Trees of roots, as many as fit. None if the switches could not be removed, or it takes too long.
 ///
 /// # Errors
 /// If some rank cannot be reached from a root.
@@ -36,7 +39,7 @@ pub(super) fn trees(network: &Network, roots: Roots) -> Result<Option<Vec<Tree>>
         .map(|rank| if roots.has(rank) { weight / divisor } else { 0 })
         .collect();
     let mut strands = strands(network, &capacity);
-    if !remove_switches(&mut strands, n, ranks, &weights) {
+    if n > ranks && !remove_switches(&mut strands, n, ranks, &weights) {
         return Ok(None);
     }
     let mut matrix = vec![0; ranks * ranks];

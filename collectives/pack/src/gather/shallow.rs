@@ -30,9 +30,15 @@ pub(super) fn over_islands(network: &Network) -> Option<Vec<Tree>> {
         parents[root as usize] = root;
         place.spread(levels.levels().len() - 1, root, parents);
     }
+    laid(network, (0..).zip(parents).collect())
+}
+
+/// Trees of weight 1 from roots and parents, on paths by switches alone that are as little used as can
+/// be, the same for all trees that take a step; none if some step has no such path.
+pub(super) fn laid(network: &Network, parents: Vec<(u32, Vec<u32>)>) -> Option<Vec<Tree>> {
     // How many trees take each step.
     let mut steps: BTreeMap<(u32, u32), u64> = BTreeMap::new();
-    for parents in &parents {
+    for (_, parents) in &parents {
         for (rank, &parent) in (0..).zip(parents).filter(|(rank, parent)| rank != *parent) {
             *steps.entry((parent, rank)).or_default() += 1;
         }
@@ -52,7 +58,7 @@ pub(super) fn over_islands(network: &Network) -> Option<Vec<Tree>> {
             .collect(),
         parents,
     };
-    Some((0..).zip(parents).map(tree).collect())
+    Some(parents.into_iter().map(tree).collect())
 }
 
 /// Where each rank stands on each level.
