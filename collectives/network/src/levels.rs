@@ -9,6 +9,9 @@
 
 mod closeness;
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
 use crate::Network;
 
 use closeness::Closeness;
@@ -86,6 +89,57 @@ pub fn levels(network: &Network) -> Levels {
             }
         }
     }
+    let kept = kept(partitions, ranks);
+    let mut lowest = groups(&kept[0], 0..ranks as u32);
+    closeness.align(&mut lowest);
+    lay_out(lowest, &kept)
+}
+
+/// Finds the groups of ranks of which every two are joined by a link of their own, as wide as `width`
+/// says: the same as [`levels`] of such a network, without making one. Takes time with the square of
+/// the ranks, and next to no memory.
+pub fn levels_of_pairs(ranks: u32, width: impl Fn(u32, u32) -> u64) -> Levels {
+    let count = ranks as usize;
+    let mut all = BTreeSet::new();
+    // The widest links that join all, each rank's to those that came before it: of links at least as
+    // wide as some, the others join nothing that these don't.
+    let mut joints: Vec<(u64, usize, usize)> = Vec::new();
+    let mut best: Vec<(u64, usize)> = vec![(0, 0); count];
+    let mut left: Vec<u32> = (1..ranks).collect();
+    let mut newest = 0;
+    while !left.is_empty() {
+        for &rank in &left {
+            let (out, back) = (width(newest, rank), width(rank, newest));
+            all.extend([out, back]);
+            if out.max(back) > best[rank as usize].0 {
+                best[rank as usize] = (out.max(back), newest as usize);
+            }
+        }
+        let widest = |at: &usize| (best[left[*at] as usize].0, Reverse(left[*at]));
+        let Some(at) = (0..left.len()).max_by_key(widest) else {
+            break;
+        };
+        newest = left.swap_remove(at);
+        let (width, other) = best[newest as usize];
+        joints.push((width, newest as usize, other));
+    }
+    let mut sets = Sets::new(count);
+    let mut partitions = Vec::new();
+    for width in closeness::clearly_different(all.into_iter().rev()) {
+        let wide = joints.iter().filter(|(joint, ..)| *joint >= width);
+        let joined = wide
+            .filter(|&&(_, one, other)| sets.join(one, other))
+            .count();
+        if joined > 0 {
+            partitions.push(sets.all());
+        }
+    }
+    let kept = kept(partitions, count);
+    lay_out(groups(&kept[0], 0..ranks), &kept)
+}
+
+/// Those of ever coarser partitions that are levels; the last one is a single group.
+fn kept(mut partitions: Vec<Vec<usize>>, ranks: usize) -> Vec<Vec<usize>> {
     // What nothing joins stays together at the top: there must be one group.
     partitions.push(vec![0; ranks]);
     partitions.dedup();
@@ -95,7 +149,7 @@ pub fn levels(network: &Network) -> Levels {
         kept.pop_if(|below| same_but_for_singles(below, &partition));
         kept.push(partition);
     }
-    lay_out(&closeness, &kept)
+    kept
 }
 
 /// Whether groups of the upper partition are groups of the lower one or were single ranks.
@@ -114,23 +168,21 @@ fn same_but_for_singles(lower: &[usize], upper: &[usize]) -> bool {
     singles.all(|single| single)
 }
 
-/// Groups as lists, in the order of rails and of ranks.
-fn lay_out(closeness: &Closeness, partitions: &[Vec<usize>]) -> Levels {
-    let ranks = partitions.first().map_or(0, Vec::len);
-    let lists = |partition: &[usize], order: &[u32]| {
-        let mut groups: Vec<Vec<u32>> = vec![Vec::new(); ranks];
-        for &rank in order {
-            groups[partition[rank as usize]].push(rank);
-        }
-        groups.retain(|group| !group.is_empty());
-        groups
-    };
-    let by_rank: Vec<u32> = (0..ranks as u32).collect();
-    let mut lowest = lists(&partitions[0], &by_rank);
-    closeness.align(&mut lowest);
+/// The groups of a partition, their members in an order.
+fn groups(partition: &[usize], order: impl Iterator<Item = u32>) -> Vec<Vec<u32>> {
+    let mut groups: Vec<Vec<u32>> = vec![Vec::new(); partition.len()];
+    for rank in order {
+        groups[partition[rank as usize]].push(rank);
+    }
+    groups.retain(|group| !group.is_empty());
+    groups
+}
+
+/// Partitions with the groups of the lowest in the order of rails and of ranks.
+fn lay_out(lowest: Vec<Vec<u32>>, partitions: &[Vec<usize>]) -> Levels {
     // From the top down, groups stand by their lowest rank, which is their name; so all levels
     // agree on one order.
-    let mut order = lowest.clone();
+    let mut order = lowest;
     order.sort_by_cached_key(|group| {
         let levels = partitions.iter().rev();
         let lowest: Vec<usize> = levels
@@ -143,7 +195,7 @@ fn lay_out(closeness: &Closeness, partitions: &[Vec<usize>]) -> Levels {
         levels: partitions
             .iter()
             .map(|partition| Level {
-                groups: lists(partition, &order),
+                groups: groups(partition, order.iter().copied()),
             })
             .collect(),
     }
@@ -180,5 +232,31 @@ impl Sets {
     fn all(&mut self) -> Vec<usize> {
         self.parent = (0..self.parent.len()).map(|at| self.find(at)).collect();
         self.parent.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Builder;
+
+    proptest! {
+        #[test]
+        fn pairs_have_the_levels_of_their_network(
+            ranks in 1u32..12,
+            widths in prop::collection::vec(prop::sample::select(vec![1u64, 9, 10, 50, 100]), 144),
+        ) {
+            let width = |from: u32, to: u32| widths[(from * 12 + to) as usize];
+            let mut builder = Builder::new(ranks);
+            for from in 0..ranks {
+                for to in (0..ranks).filter(|&to| to != from) {
+                    builder.edge(from, to, width(from, to), 0);
+                }
+            }
+            let network = builder.build().unwrap();
+            prop_assert_eq!(levels_of_pairs(ranks, width), levels(&network));
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Questions that need a search: ways, routes, islands.
 
+mod fan;
 mod island;
 mod route;
 mod way;

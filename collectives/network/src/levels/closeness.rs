@@ -14,6 +14,21 @@ pub(super) struct Near {
     pub(super) other: usize,
 }
 
+/// Of widths, the widest first, the narrowest of each run that is about alike.
+pub(super) fn clearly_different(all: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut widths = Vec::new();
+    let mut top = f64::INFINITY;
+    for width in all {
+        if (width as f64) < top * ALIKE {
+            widths.push(width);
+            top = width as f64;
+        } else if let Some(last) = widths.last_mut() {
+            *last = width;
+        }
+    }
+    widths
+}
+
 /// The network with parallel edges made one.
 pub(super) struct Closeness {
     ranks: usize,
@@ -42,17 +57,7 @@ impl Closeness {
         let mut all: Vec<u64> = self.out.iter().flatten().map(|(_, width)| *width).collect();
         all.sort_unstable_by(|one, other| other.cmp(one));
         all.dedup();
-        let mut widths = Vec::new();
-        let mut top = f64::INFINITY;
-        for width in all {
-            if (width as f64) < top * ALIKE {
-                widths.push(width);
-                top = width as f64;
-            } else if let Some(last) = widths.last_mut() {
-                *last = width;
-            }
-        }
-        widths
+        clearly_different(all.into_iter())
     }
 
     /// Pairs of ranks that links of at least a width join, by switches alone: not all, but enough

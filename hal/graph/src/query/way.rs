@@ -77,13 +77,18 @@ impl LinkGraph {
                 })
             })
             .collect();
-        ways.sort_by(|a, b| {
-            (a.link_type.cmp(&b.link_type))
-                .then(b.bytes_per_second.cmp(&a.bytes_per_second))
-                .then(a.latency_ns.cmp(&b.latency_ns))
-                .then(a.hops.cmp(&b.hops))
-                .then_with(|| (&a.plugin, &a.kind, a.rail).cmp(&(&b.plugin, &b.kind, b.rail)))
-        });
+        sort(&mut ways);
         ways
     }
+}
+
+/// The best first.
+pub(super) fn sort(ways: &mut [Way]) {
+    ways.sort_by(|a, b| {
+        (a.link_type.cmp(&b.link_type))
+            .then(b.bytes_per_second.cmp(&a.bytes_per_second))
+            .then(a.latency_ns.cmp(&b.latency_ns))
+            .then(a.hops.cmp(&b.hops))
+            .then_with(|| (&a.plugin, &a.kind, a.rail).cmp(&(&b.plugin, &b.kind, b.rail)))
+    });
 }

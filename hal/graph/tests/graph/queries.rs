@@ -152,3 +152,22 @@ fn known_graphs_have_their_symmetries() {
     assert_eq!(symmetry("dgx_h100_nvswitch8_450"), Symmetry::Uniform);
     assert_eq!(symmetry("asym4"), Symmetry::Uneven);
 }
+
+proptest! {
+    #[test]
+    fn ways_to_each_are_the_ways(mut parts in random::parts()) {
+        // Few classes of links, so that ways lead through switches.
+        for (.., link) in &mut parts.links {
+            link.kind = "a".into();
+            link.rail = 0;
+        }
+        let graph = parts.build(|count| (0..count).collect());
+        let ranks: Vec<u32> = graph.ranks().chain([1_000_000]).collect();
+        for &from in &ranks {
+            let all = graph.ways_to_each(from, &ranks);
+            for (&to, ways) in ranks.iter().zip(&all).filter(|(to, _)| **to != from) {
+                prop_assert_eq!(ways, &graph.ways(from, to), "{} to {}", from, to);
+            }
+        }
+    }
+}
