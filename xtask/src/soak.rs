@@ -148,9 +148,17 @@ const SUITES: &[Suite] = &[
     },
     Suite {
         name: "plans",
-        arguments: &["test", "--release", "--package", "unisono-plan"],
+        arguments: &[
+            "test",
+            "--release",
+            "--package",
+            "unisono-plan",
+            "--",
+            "--nocapture",
+        ],
         environment: &[],
-        before: &[],
+        // It is pure, and needs no plugins.
+        before: &["test", "--release", "--package", "unisono-plan", "--no-run"],
     },
     // All that runs ranks as threads, with the library, the plugins and the standard library
     // instrumented. `tsan` shows that the plugins are, and that a race in one would be reported.

@@ -176,6 +176,7 @@ fn figures(args: &Args, planned: &Plan) -> serde_json::Value {
         "share_of_bound": planned.share_of_bound(),
         "bound_exact": planned.bound_is_exact(),
         "predicted_by": planned.method(),
+        "program_bytes": planned.program_bytes(),
         "plan_seconds": planned.seconds,
     })
 }

@@ -222,7 +222,9 @@ impl Builder {
         }
     }
 
-    pub(crate) fn finish(self) -> Program {
+    pub(crate) fn finish(mut self) -> Program {
+        self.program.steps.shrink_to_fit();
+        self.program.loops.shrink_to_fit();
         self.program
     }
 

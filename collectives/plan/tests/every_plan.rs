@@ -1,6 +1,7 @@
 //! Every algorithm, every operation, every number of ranks that the project promises.
 //!
-//! `UNISONO_SOAK=1` adds the largest numbers of ranks, and all cases for the middling ones.
+//! `UNISONO_SOAK=1` adds the largest numbers of ranks, and all cases for the middling ones:
+//! `cargo xtask soak plans`.
 
 use unisono_plan::verify::{Settings, check};
 use unisono_plan::{Algorithm, Op};
@@ -37,17 +38,27 @@ fn cases(ranks: u32, max_skew: u16) -> Vec<Settings> {
     }
 }
 
-/// Verifies an operation with every algorithm that has it, and says how many those are.
+/// Verifies an operation with every algorithm that has it, and says how many those are. In a soak it
+/// also prints what was verified, for the page of results.
 fn verify_all(op: impl Fn(u32) -> Vec<Op>) -> usize {
-    let mut plans = 0;
+    let start = std::time::Instant::now();
+    let (mut plans, mut proofs, mut puts) = (0, 0, 0);
+    let mut name = "";
     for ranks in ranks() {
         for op in op(ranks) {
+            name = op.name();
             for algorithm in Algorithm::ALL {
                 for windowed in [false, true] {
                     if algorithm.supports(op, ranks, windowed).is_err() {
                         continue;
                     }
-                    let report = check(algorithm, op, ranks, windowed, |skew| cases(ranks, skew))
+                    let mut count = 0;
+                    let cases = |skew| {
+                        let cases = cases(ranks, skew);
+                        count = cases.len();
+                        cases
+                    };
+                    let report = check(algorithm, op, ranks, windowed, cases)
                         .unwrap_or_else(|error| panic!("windowed {windowed}: {error}"));
                     if algorithm.folds_in_rank_order(op) {
                         assert!(report.folds_in_rank_order, "{algorithm} {op} {ranks}");
@@ -55,9 +66,19 @@ fn verify_all(op: impl Fn(u32) -> Vec<Op>) -> usize {
                         assert!(!report.folds_in_rank_order, "{algorithm} {op} {ranks}");
                     }
                     plans += 1;
+                    proofs += count;
+                    puts += report.puts;
                 }
             }
         }
+    }
+    if soaking() {
+        let most = ranks().into_iter().max().unwrap_or(0);
+        println!(
+            "soak: {name}: {plans} plans of up to {most} ranks proved in {proofs} cases, {puts} puts in the \
+             last ones, {:.0?}",
+            start.elapsed()
+        );
     }
     plans
 }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use unisono_plan::cost::{Fabric, Link, Node, Rate, Speeds, Templates};
+use unisono_plan::cost::{Fabric, Link, Node, Rate, Speeds, Templates, predict};
 use unisono_plan::select::{Front, Override, Overrides, Plan, Request, select};
-use unisono_plan::template::{Family, Hierarchical, Level, Order};
+use unisono_plan::template::{
+    Family, Hierarchical, Level, Order, Ring, Rings, Route, Routes, Tree, Trees,
+};
 use unisono_plan::{Algorithm, Op, Template};
 
 const MIB: u64 = 1 << 20;
@@ -188,11 +190,131 @@ fn a_forced_template_that_lacks_the_operation_says_why() {
 
 #[test]
 fn a_template_without_a_formula_is_missing() {
-    let ring = unisono_plan::template::Ring::new([0, 1, 2, 3], 1).unwrap();
-    let rings = unisono_plan::template::Rings::new([ring]).unwrap();
-    let fabric = boxes(&[0; 4], found(vec![Template::Rings(Arc::new(rings))]));
+    let route = |path: [u32; 2]| Route {
+        weight: 1,
+        path: path.into(),
+    };
+    let routes = Routes::new(2, [route([0, 1]), route([1, 0])]).unwrap();
+    let fabric = boxes(&[0; 2], found(vec![Template::Routes(Arc::new(routes))]));
     assert!(fabric.templates().is_empty());
-    assert!(fabric.why_missing(Family::Rings).is_some());
+    assert!(fabric.why_missing(Family::Routes).is_some());
+}
+
+/// Ranks of one box; those next to each other in a ring are joined by fast links, others by slow ones.
+fn ring_of(ranks: u32, by_core: bool, templates: Templates) -> Fabric {
+    let node = Node {
+        cores: 0,
+        exit: Rate::UNKNOWN,
+    };
+    let link = |from: u32, to: u32| Link {
+        alpha_ps: 1_000_000,
+        rate: Rate::bytes_per_second(match from.abs_diff(to) {
+            1 => FAST,
+            by if by == ranks - 1 => FAST,
+            _ => SLOW,
+        }),
+        by_core,
+    };
+    let nodes = vec![0; ranks as usize];
+    let fabric = Fabric::new(&nodes, &[node], speeds(), link).unwrap();
+    let with = fabric.with_templates(templates, &nodes, &[node], speeds(), link);
+    with.unwrap()
+}
+
+fn rings(orders: &[&[u32]]) -> Template {
+    let ring = |order: &&[u32]| Ring::new(order.to_vec(), 1).unwrap();
+    let rings: Vec<Ring> = orders.iter().map(ring).collect();
+    Template::Rings(Arc::new(Rings::new(rings).unwrap()))
+}
+
+#[test]
+fn one_ring_costs_what_the_flat_one_does_and_two_half_of_its_bytes() {
+    let (one, both) = (
+        rings(&[&[0, 1, 2, 3, 4]]),
+        rings(&[&[0, 1, 2, 3, 4], &[4, 3, 2, 1, 0]]),
+    );
+    let bytes = 5 * MIB;
+    for by_core in [false, true] {
+        let fabric = ring_of(5, by_core, found(vec![one.clone(), both.clone()]));
+        for op in [Op::AllGather, Op::ReduceScatter] {
+            let flat = predict(Algorithm::Ring, op, false, bytes, 1, &fabric).unwrap();
+            let predicted = |at: usize| fabric.templates()[at].predict(op, bytes, 1, &fabric);
+            let (one, both) = (predicted(0).unwrap(), predicted(1).unwrap());
+            let near = |a: u128, b: u128| assert!(a.abs_diff(b) <= b / 1000, "{op}: {a}, not {b}");
+            assert_eq!(one.latency, flat.latency);
+            near(one.transfer.0, flat.transfer.0);
+            // Where cores move the bytes, they send on one ring after the other.
+            let part = if by_core { 1 } else { 2 };
+            near(both.transfer.0, flat.transfer.0 / part);
+        }
+    }
+}
+
+#[test]
+fn trees_take_what_their_fullest_hop_takes() {
+    // From each rank a chain around the ring, and the same back.
+    let chain = |root: u32, weight| {
+        let parents: Vec<u32> = (0..4)
+            .map(|rank| if rank == root { rank } else { (rank + 3) % 4 })
+            .collect();
+        Tree::new(root, weight, parents)
+    };
+    let back = |root: u32| {
+        let parents: Vec<u32> = (0..4)
+            .map(|rank| if rank == root { rank } else { (rank + 1) % 4 })
+            .collect();
+        Tree::new(root, 1, parents)
+    };
+    let outs: Vec<Tree> = (0..4).map(|root| chain(root, 1)).collect();
+    let ins: Vec<Tree> = (0..4).map(back).collect();
+    let trees = Trees::new(4, outs, ins).unwrap();
+    let fabric = ring_of(4, false, found(vec![Template::Trees(Arc::new(trees))]));
+    let bytes = 4_000_000u64;
+    let ps = |bytes: u64| u128::from(bytes) * 1_000_000_000_000 / u128::from(FAST);
+    let near = |a: u128, b: u128| assert!(a.abs_diff(b) <= b / 1000, "{a}, not {b}");
+    let cost = |op, pieces| {
+        fabric.templates()[0]
+            .predict(op, bytes, pieces, &fabric)
+            .unwrap()
+    };
+    // Three of four blocks pass each hop; three stages one after the other where nothing is cut.
+    near(cost(Op::AllGather, 1).transfer.0, 3 * ps(3_000_000));
+    near(cost(Op::AllGather, 10).transfer.0, 12 * ps(300_000));
+    near(cost(Op::ReduceScatter, 1).transfer.0, 3 * ps(3_000_000));
+    // Up and down are one after the other, and use the same hops.
+    near(cost(Op::AllReduce, 1).transfer.0, 6 * ps(6_000_000));
+    near(
+        cost(Op::Broadcast { root: 1 }, 1).transfer.0,
+        3 * ps(4_000_000),
+    );
+    assert_eq!(cost(Op::AllGather, 1).latency.0, 3_000_000);
+}
+
+#[test]
+fn where_neighbours_are_fast_and_the_rest_is_slow_rings_carry_long_messages() {
+    // The flat ring's last step is slow: no order of the flat algorithms has fast steps alone.
+    let order = [0, 2, 4, 6, 1, 3, 5, 7];
+    let fast = |from: u32, to: u32| {
+        let at = |rank: u32| order.iter().position(|one| *one == rank).unwrap() as u32;
+        matches!((at(from) + 8 - at(to)) % 8, 1 | 7)
+    };
+    let node = Node {
+        cores: 0,
+        exit: Rate::UNKNOWN,
+    };
+    let link = |from: u32, to: u32| Link {
+        alpha_ps: 1_000_000,
+        rate: Rate::bytes_per_second(if fast(from, to) { FAST } else { SLOW }),
+        by_core: false,
+    };
+    let back: Vec<u32> = order.iter().rev().copied().collect();
+    let templates = found(vec![rings(&[&order, &back])]);
+    let fabric = Fabric::new(&[0; 8], &[node], speeds(), link).unwrap();
+    let fabric = (fabric.with_templates(templates, &[0; 8], &[node], speeds(), link)).unwrap();
+    for op in [Op::AllReduce, Op::AllGather, Op::ReduceScatter] {
+        let long = select(&request(op, 64 * MIB), &fabric, &Overrides::NONE).unwrap();
+        assert_eq!(long.winner().label, "rings", "{long}");
+    }
 }
 
 #[test]

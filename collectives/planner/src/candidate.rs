@@ -167,7 +167,7 @@ impl Source {
 }
 
 /// Of a send the first rank sends, and the last one receives.
-fn shape(op: Op, ranks: u32, rank: u32) -> Shape {
+pub(crate) fn shape(op: Op, ranks: u32, rank: u32) -> Shape {
     let op = match op {
         Op::Send { .. } | Op::Recv { .. } if rank == 0 => Op::Send { to: ranks - 1 },
         Op::Send { .. } | Op::Recv { .. } => Op::Recv { from: 0 },

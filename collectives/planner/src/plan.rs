@@ -9,7 +9,7 @@ use unisono_pack::{self as pack, Route};
 use unisono_plan::template::{Hierarchical, Level, Order, Ring, Rings};
 use unisono_plan::{Algorithm, Op, Template};
 
-use crate::candidate::{Knob, Source};
+use crate::candidate::{Knob, Source, shape};
 use crate::schedule::Schedule;
 use crate::timing::{Speeds, Timeline, least_time, simulate_schedule};
 use crate::trees::Lanes;
@@ -153,6 +153,25 @@ impl Plan {
         self.bound
             .as_ref()
             .is_none_or(|bound| bound.limit.is_exact())
+    }
+
+    /// The memory that one rank's program takes, in bytes: the most of some ranks at the ends and in
+    /// the middle. None where the steps come from a packing of all ranks and not from programs.
+    #[must_use]
+    pub fn program_bytes(&self) -> Option<usize> {
+        let best = self.candidates.first()?;
+        let Source::Programs(template) = &best.source else {
+            return None;
+        };
+        let ranks = self.schedule.ranks;
+        let of = |rank: u32| {
+            let program = template.generate(&shape(self.schedule.op, ranks, rank));
+            Some(program.ok()?.memory_bytes())
+        };
+        [0, 1.min(ranks - 1), ranks / 2, ranks - 1]
+            .into_iter()
+            .filter_map(of)
+            .max()
     }
 
     /// The predicted time in microseconds.

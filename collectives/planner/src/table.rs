@@ -46,6 +46,9 @@ pub fn table(plan: &Plan, network: &Network, names: &Names) -> String {
             let _ = writeln!(out, "bound       none: nothing has to move");
         }
     }
+    if let Some(bytes) = plan.program_bytes() {
+        let _ = writeln!(out, "program     {} for a rank", units::size(bytes as u64));
+    }
     let _ = writeln!(out, "planned in  {:.2} s", plan.seconds);
     candidates(&mut out, plan);
     links(&mut out, plan, network, names);

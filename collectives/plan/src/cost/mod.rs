@@ -13,6 +13,7 @@
 
 mod bandwidth;
 mod fabric;
+mod flows;
 mod measured;
 mod pattern;
 mod phases;

@@ -79,8 +79,20 @@ pub(super) struct Survey<'a, L> {
 }
 
 impl<L: Fn(u32, u32) -> Link> Survey<'_, L> {
+    /// A link as it is while all ranks work.
+    pub(super) fn crowded(&self, from: u32, to: u32) -> Link {
+        let mut link = (self.link)(from, to);
+        if link.by_core && self.crowd.num > self.crowd.den {
+            // Every other rank of the core has its turn before the round is over.
+            let others = Ratio::new(self.crowd.num - self.crowd.den, self.crowd.den);
+            let switches = scaled(self.switch_ps, others);
+            link.alpha_ps = scaled(link.alpha_ps, self.crowd).saturating_add(switches);
+            link.rate = link.rate.shared(self.crowd);
+        }
+        link
+    }
+
     pub(super) fn pattern(&self, fan: u64, pairs: impl Iterator<Item = (u32, u32)>) -> Pattern {
-        let crowded = self.crowd.num > self.crowd.den;
         let mut pattern = Pattern {
             fan,
             ..Pattern::default()
@@ -88,17 +100,10 @@ impl<L: Fn(u32, u32) -> Link> Survey<'_, L> {
         let mut leaving = vec![0u64; self.nodes.len()];
         for (from, to) in pairs.filter(|(from, to)| from != to) {
             let Link {
-                mut alpha_ps,
-                mut rate,
+                alpha_ps,
+                rate,
                 by_core,
-            } = (self.link)(from, to);
-            if by_core && crowded {
-                // Every other rank of the core has its turn before the round is over.
-                let others = Ratio::new(self.crowd.num - self.crowd.den, self.crowd.den);
-                let switches = scaled(self.switch_ps, others);
-                alpha_ps = scaled(alpha_ps, self.crowd).saturating_add(switches);
-                rate = rate.shared(self.crowd);
-            }
+            } = self.crowded(from, to);
             pattern.alpha_ps = pattern.alpha_ps.max(u128::from(alpha_ps));
             pattern.rate = pattern.rate.min(rate);
             pattern.by_core |= by_core;

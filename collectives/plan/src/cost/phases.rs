@@ -30,6 +30,7 @@
 //! To these come what the implementation does besides: acknowledgements of broadcasts and sends,
 //! the copy from a slot to the output, and the signals of windowed plans.
 
+mod flows;
 mod levels;
 mod logarithmic;
 mod mesh;
@@ -40,6 +41,7 @@ use crate::algorithms::Algorithm;
 use crate::ir::Op;
 
 use super::fabric::Fabric;
+use super::flows::{RingWays, TreeWays};
 use super::pattern::Pattern;
 use super::rate::Ratio;
 use super::shaped::LevelWays;
@@ -141,6 +143,20 @@ pub(super) fn work(
 pub(super) fn levels(ways: &[LevelWays], op: Op, bytes: u64, fabric: &Fabric) -> Work {
     let mut work = Work::default();
     levels::levels(&mut work, op, ways, &Message::new(bytes, fabric));
+    work
+}
+
+/// The work of rings.
+pub(super) fn rings(ways: &RingWays, op: Op, bytes: u64, fabric: &Fabric) -> Work {
+    let mut work = Work::default();
+    flows::rings(&mut work, op, ways, &Message::new(bytes, fabric));
+    work
+}
+
+/// The work of a packing of trees.
+pub(super) fn trees(ways: &TreeWays, op: Op, bytes: u64, fabric: &Fabric) -> Work {
+    let mut work = Work::default();
+    flows::trees(&mut work, op, ways, &Message::new(bytes, fabric));
     work
 }
 

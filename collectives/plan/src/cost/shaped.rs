@@ -8,6 +8,7 @@ use crate::ir::Op;
 use crate::template::{Family, Hierarchical, Order, Template};
 
 use super::fabric::{Fabric, FabricError, Link, Node, Speeds};
+use super::flows::{RingWays, TreeWays};
 use super::pattern::{Pattern, Survey, crowding};
 use super::{Cost, phases, predict, price};
 
@@ -33,6 +34,10 @@ enum Ways {
     Ordered(Algorithm, Arc<Fabric>),
     /// Level by level, the lowest first.
     Levels(Vec<LevelWays>),
+    /// Several cycles at once.
+    Rings(RingWays),
+    /// Spanning trees at once.
+    Trees(Box<TreeWays>),
 }
 
 /// A part of the message: a fraction.
@@ -89,6 +94,14 @@ impl Shaped {
                 let work = phases::levels(levels, op, bytes, fabric);
                 Ok(price(&work, pieces, fabric))
             }
+            Ways::Rings(rings) => {
+                let work = phases::rings(rings, op, bytes, fabric);
+                Ok(price(&work, pieces, fabric))
+            }
+            Ways::Trees(trees) => {
+                let work = phases::trees(trees, op, bytes, fabric);
+                Ok(price(&work, pieces, fabric))
+            }
         }
     }
 }
@@ -132,6 +145,10 @@ impl Fabric {
                     Some(Ways::Ordered(*algorithm, ordered))
                 }
                 Template::Hierarchical(levels) => self::levels(levels, &survey).map(Ways::Levels),
+                Template::Rings(rings) => Some(Ways::Rings(RingWays::new(rings, &survey))),
+                Template::Trees(trees) => {
+                    Some(Ways::Trees(Box::new(TreeWays::new(trees, &survey))))
+                }
                 _ => None,
             };
             match ways {

@@ -146,6 +146,24 @@ impl Program {
         (self.blocks / self.op.parts(self.ranks).max(1)).max(1)
     }
 
+    /// The memory that the program takes, in bytes: its steps and loops, and the tables that it refers
+    /// to, which it may share with programs of other ranks.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let tables = [&self.names, &self.order].into_iter().flatten();
+        let tables: usize = tables.map(|table| size_of_val(&**table)).sum();
+        let shares = match &self.shares {
+            Shares::Equal => 0,
+            Shares::Cumulative(ends) => size_of_val(&**ends),
+            Shares::Within { starts, ends } => size_of_val(&**starts) + size_of_val(&**ends),
+        };
+        size_of::<Self>()
+            + self.steps.capacity() * size_of::<Step>()
+            + self.loops.capacity() * size_of::<Loop>()
+            + tables
+            + shares
+    }
+
     /// How many instances of the scratch blocks must exist: one for each piece in flight.
     #[must_use]
     pub fn scratch_instances(&self) -> u32 {

@@ -66,7 +66,8 @@ impl Template {
         }
     }
 
-    /// The name with what tells templates of one name apart: `ring:ordered`, `hierarchical:ring`.
+    /// The name with what tells templates of one name apart: `ring:ordered`, `hierarchical:ring`,
+    /// `trees:unequal`.
     #[must_use]
     pub fn label(&self) -> Cow<'static, str> {
         match self {
@@ -74,6 +75,7 @@ impl Template {
             Template::Hierarchical(levels) => {
                 format!("hierarchical:{}", levels.algorithms()).into()
             }
+            Template::Trees(trees) if !trees.roots_are_alike() => "trees:unequal".into(),
             _ => self.name().into(),
         }
     }

@@ -31,7 +31,7 @@ impl Ring {
     }
 
     /// The hops of the ring: from, to.
-    fn hops(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+    pub(crate) fn hops(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let ranks = self.order.ranks();
         let next = ranks.iter().cycle().skip(1);
         ranks.iter().copied().zip(next.copied())

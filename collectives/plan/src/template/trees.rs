@@ -46,6 +46,28 @@ impl Tree {
         &self.parents
     }
 
+    /// Hops from the root to the farthest rank, of a tree that was checked.
+    pub(crate) fn depth(&self) -> u64 {
+        let mut depth: Vec<Option<u64>> = vec![None; self.parents.len()];
+        if let Some(root) = depth.get_mut(self.root as usize) {
+            *root = Some(0);
+        }
+        let mut path = Vec::new();
+        for rank in 0..self.parents.len() {
+            let mut at = rank;
+            while depth[at].is_none() {
+                path.push(at);
+                at = self.parents[at] as usize;
+            }
+            let mut here = depth[at].unwrap_or(0);
+            while let Some(below) = path.pop() {
+                here += 1;
+                depth[below] = Some(here);
+            }
+        }
+        depth.into_iter().flatten().max().unwrap_or(0)
+    }
+
     /// Checks that every rank reaches the root.
     fn check(&self, index: usize, ranks: u32) -> Result<(), TemplateError> {
         let what = "tree";
@@ -135,6 +157,19 @@ impl Trees {
     #[must_use]
     pub fn ranks(&self) -> u32 {
         self.ranks
+    }
+
+    /// Whether the trees of every rank have the same sum of weights, so that ranks can have equal
+    /// blocks.
+    #[must_use]
+    pub fn roots_are_alike(&self) -> bool {
+        [&self.out_trees, &self.in_trees].into_iter().all(|trees| {
+            let mut sums = vec![0; self.ranks as usize];
+            for tree in trees.iter() {
+                sums[tree.root as usize] += tree.weight;
+            }
+            sums.iter().all(|sum| *sum == sums[0])
+        })
     }
 
     /// The trees from their roots to all.
