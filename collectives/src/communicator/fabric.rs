@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use unisono_graph::LinkType;
+use unisono_graph::{LinkType, Way};
 use unisono_plan::cost::{Fabric, Link, Node, Rate, Speeds};
 
+use super::packed::Pair;
 use super::templates::templates;
 use crate::tune::LinkFigures;
 use crate::world::World;
@@ -138,20 +139,20 @@ fn with_links(
         copy: reduce,
         port: Rate::UNKNOWN,
     };
-    let of_pair = |from: u32, to: u32| {
-        let ways = world
-            .graph
-            .ways(members[from as usize], members[to as usize]);
-        match ways.first() {
+    let of_way = |way: Option<&Way>| {
+        match way {
             // Forming has already failed if a pair has no link.
-            None => Link {
-                alpha_ps: 0,
-                rate: Rate::UNKNOWN,
-                by_core: false,
+            None => Pair {
+                link: Link {
+                    alpha_ps: 0,
+                    rate: Rate::UNKNOWN,
+                    by_core: false,
+                },
+                direct: false,
             },
             Some(way) => {
                 let by_core = way.link_type == LinkType::Mapped;
-                match measured.get(&way.kind) {
+                let link = match measured.get(&way.kind) {
                     None => Link {
                         alpha_ps: way.latency_ns.saturating_mul(1000),
                         rate: Rate::bytes_per_second(way.bytes_per_second),
@@ -163,20 +164,22 @@ fn with_links(
                         rate: Rate::bytes_per_second(figures.bytes_per_second),
                         by_core,
                     },
-                }
+                };
+                let direct = way.hops == 1;
+                Pair { link, direct }
             }
         }
     };
     // Each pair is asked about more often than the graph should be searched.
     let count = members.len() as u32;
-    let all = 0..count;
-    let pairs: Vec<Link> = all
-        .clone()
-        .flat_map(|from| all.clone().map(move |to| (from, to)))
-        .map(|(from, to)| of_pair(from, to))
-        .collect();
-    let link = |from: u32, to: u32| pairs[from as usize * members.len() + to as usize];
-    let found = templates(count, link);
+    let mut pairs: Vec<Pair> = Vec::with_capacity(members.len() * members.len());
+    for &from in members {
+        let ways = world.graph.ways_to_each(from, members);
+        pairs.extend(ways.iter().map(|ways| of_way(ways.first())));
+    }
+    let pair = |from: u32, to: u32| pairs[from as usize * members.len() + to as usize];
+    let link = |from: u32, to: u32| pair(from, to).link;
+    let found = templates(count, pair);
     Fabric::new(&node_of, &described, ranks, link)
         .and_then(|fabric| fabric.with_templates(found, &node_of, &described, ranks, link))
         .expect("a communicator has a rank, and each is on a node of the table")

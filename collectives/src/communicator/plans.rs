@@ -12,6 +12,7 @@ use unisono_plan::{Action, Geometry, GeometryError, Op, Program, Shape, Template
 use super::Communicator;
 use super::asked::Asked;
 use super::force::Forced;
+use super::fronts::front;
 use super::shared::{Shared, mix};
 use super::start::Request;
 use super::support;
@@ -97,7 +98,6 @@ pub(crate) struct Plans(Mutex<Kept>);
 struct Kept {
     last: Option<(Key, Arc<Planned>)>,
     all: HashMap<Key, Arc<Planned>>,
-    fronts: Vec<(select::Request, Arc<Front>)>,
 }
 
 /// What was chosen for a call.
@@ -297,16 +297,8 @@ impl Shared {
             windows: false,
             deterministic: self.world.options.deterministic,
         };
-        let mut kept = self.plans.lock();
-        let made = (kept.fronts.iter()).find(|(of, _)| *of == request);
-        if let Some((_, front)) = made {
-            return Ok(front.clone());
-        }
         let largest = Communicator::LARGEST_OF_FRONT;
-        let front = Front::new(&request, &self.fabric, &self.overrides, largest);
-        let front = Arc::new(front);
-        kept.fronts.push((request, front.clone()));
-        Ok(front)
+        Ok(front(request, &self.fabric, &self.overrides, largest))
     }
 
     /// What a device of some rank cannot do is refused here, on every rank, and never discovered on the
@@ -445,7 +437,7 @@ impl Communicator {
     }
 
     /// What runs at which size, up to [`Communicator::LARGEST_OF_FRONT`] bytes. Made once
-    /// for each operation and size of elements: the graph is frozen, so it stays true.
+    /// in a process for each fabric, operation and size of elements: the graph is frozen, so it stays true.
     ///
     /// # Errors
     /// If there is no such root or peer.

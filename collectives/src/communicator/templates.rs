@@ -1,18 +1,16 @@
-//! The templates that suit a communicator: orders and islands, found on its links.
+//! The templates that suit a communicator: islands, orders, rings and trees, found on its links.
 //!
 //! Made from the frozen graph by integers alone, so every rank finds the same; their digest is part
 //! of the signature of each call besides.
 
 use std::sync::Arc;
 
-use unisono_network::levels::{Levels, levels};
-use unisono_network::{Builder, Network};
+use unisono_network::levels::{Levels, levels_of_pairs};
 use unisono_plan::cost::{Link, Templates};
 use unisono_plan::template::{Family, Hierarchical, Level, Order};
 use unisono_plan::{Algorithm, Template};
 
-/// What links of unknown bandwidth count as.
-const WITHOUT_LIMIT: u64 = 1 << 50;
+use super::packed::{Pair, packed};
 
 /// What the levels of a hierarchical plan run, the lowest first; the last one on all that are left.
 const WITHIN_AND_BETWEEN: [[Algorithm; 2]; 5] = [
@@ -23,20 +21,40 @@ const WITHIN_AND_BETWEEN: [[Algorithm; 2]; 5] = [
     [Algorithm::MeshOneShot, Algorithm::HalvingDoubling],
 ];
 
-/// The templates for so many ranks with these links between them.
-pub(super) fn templates(ranks: u32, link: impl Fn(u32, u32) -> Link) -> Templates {
+/// The templates for so many ranks that reach each other so.
+pub(super) fn templates(ranks: u32, pair: impl Fn(u32, u32) -> Pair) -> Templates {
     let mut templates = Templates::default();
-    let by_graph = "live communicators have none: ask `unisono plan` what it would be worth";
-    for family in [Family::Rings, Family::Trees, Family::Routes] {
-        templates.missing.push((family, by_graph.to_owned()));
-    }
-    let found = match network(ranks, link) {
-        Ok(network) => levels(&network),
-        Err(why) => {
-            templates.missing.push((Family::Hierarchical, why));
-            return templates;
+    levelled(&mut templates, ranks, |from, to| pair(from, to).link);
+    match packed(ranks, pair) {
+        Ok((rings, trees)) => {
+            for (family, absent) in [
+                (Family::Rings, rings.is_none()),
+                (Family::Trees, trees.is_empty()),
+            ] {
+                if absent {
+                    let why = format!("no {family} fit into the direct links");
+                    templates.missing.push((family, why));
+                }
+            }
+            templates.found.extend(rings.into_iter().chain(trees));
         }
-    };
+        Err(why) => {
+            for family in [Family::Rings, Family::Trees] {
+                templates.missing.push((family, why.clone()));
+            }
+        }
+    }
+    let by_graph = "live communicators have none: ask `unisono plan` what it would be worth";
+    templates
+        .missing
+        .push((Family::Routes, by_graph.to_owned()));
+    templates
+}
+
+/// Adds islands, and algorithms in the order in which islands lie.
+fn levelled(templates: &mut Templates, ranks: u32, link: impl Fn(u32, u32) -> Link) {
+    let width = |from, to| link(from, to).rate.get().unwrap_or(u64::MAX);
+    let found = levels_of_pairs(ranks, width);
     match hierarchical(&found) {
         Ok(all) => templates.found.extend(all),
         Err(why) => templates.missing.push((Family::Hierarchical, why)),
@@ -50,20 +68,6 @@ pub(super) fn templates(ranks: u32, link: impl Fn(u32, u32) -> Link) -> Template
         });
         templates.found.extend(ordered);
     }
-    templates
-}
-
-/// Ranks and what joins each two of them.
-fn network(ranks: u32, link: impl Fn(u32, u32) -> Link) -> Result<Network, String> {
-    let mut builder = Builder::new(ranks);
-    for from in 0..ranks {
-        for to in (0..ranks).filter(|&to| to != from) {
-            let link = link(from, to);
-            let rate = link.rate.get().unwrap_or(WITHOUT_LIMIT);
-            builder.edge(from, to, rate, link.alpha_ps / 1000);
-        }
-    }
-    builder.build().map_err(|error| error.to_string())
 }
 
 /// Plans over islands; why there are none.
@@ -89,14 +93,19 @@ mod tests {
     use super::*;
     use unisono_plan::cost::Rate;
 
-    fn boxes(box_of: impl Fn(u32) -> u32) -> impl Fn(u32, u32) -> Link {
-        move |from, to| {
-            let near = box_of(from) == box_of(to);
-            Link {
-                alpha_ps: 1_000_000,
-                rate: Rate::bytes_per_second(if near { 100_000_000_000 } else { 1_000_000_000 }),
-                by_core: false,
-            }
+    fn pair(gigabytes: u64, direct: bool) -> Pair {
+        let link = Link {
+            alpha_ps: 1_000_000,
+            rate: Rate::bytes_per_second(gigabytes * 1_000_000_000),
+            by_core: false,
+        };
+        Pair { link, direct }
+    }
+
+    fn boxes(box_of: impl Fn(u32) -> u32) -> impl Fn(u32, u32) -> Pair {
+        move |from, to| match box_of(from) == box_of(to) {
+            true => pair(100, true),
+            false => pair(1, false),
         }
     }
 
