@@ -72,6 +72,9 @@ enum Task {
         /// Stop after so many seconds: what was compared by then is a random sample of all.
         #[arg(long, default_value_t = 600)]
         seconds: u64,
+        /// The order in which cells are compared, so that another run looks at others.
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
         /// Do not write the table to vendor-docs/results.
         #[arg(long)]
         dry: bool,
@@ -126,7 +129,12 @@ fn main() -> ExitCode {
             debug,
             built,
         } => dist::dist(prefix, debug, built),
-        Task::Regret { full, seconds, dry } => regret::regret(full, seconds, dry),
+        Task::Regret {
+            full,
+            seconds,
+            seed,
+            dry,
+        } => regret::regret(full, seconds, seed, dry),
         Task::Conformance {
             plugin,
             expect,

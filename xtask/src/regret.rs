@@ -6,20 +6,27 @@ use crate::machine::{commit, machine, today};
 use crate::root;
 use crate::run::{cargo, run};
 
-/// Runs the comparison for so many seconds and writes vendor-docs/results/regret.md, or prints it.
-pub fn regret(full: bool, seconds: u64, dry: bool) -> Result<()> {
+/// Runs the comparison for so many seconds and writes vendor-docs/results/regret.md, or prints it. Of
+/// the full set it goes on from the cells of vendor-docs/results/regret.tsv.
+pub fn regret(full: bool, seconds: u64, seed: u64, dry: bool) -> Result<()> {
     let seconds = seconds.to_string();
     let mut arguments = vec!["run", "--release", "--quiet", "-p", "unisono-regret", "--"];
-    arguments.extend(["--seconds", &seconds]);
+    let seed = seed.to_string();
+    arguments.extend(["--seconds", &seconds, "--seed", &seed]);
     if full {
         arguments.push("--full");
     }
     let about = format!("Commit {}, {}, on {}.", commit(), today(), machine());
     arguments.extend(["--about", &about]);
-    let page = root().join("vendor-docs/results/regret.md");
-    let page = page.display().to_string();
+    let commit = commit();
+    let results = root().join("vendor-docs/results");
+    let page = results.join("regret.md").display().to_string();
+    let cells = results.join("regret.tsv").display().to_string();
     if !dry {
-        arguments.extend(["--output", &page]);
+        arguments.extend(["--output", &page, "--commit", &commit]);
+        if full {
+            arguments.extend(["--cells", &cells]);
+        }
     }
     run(&mut cargo(&arguments))
 }

@@ -21,7 +21,20 @@ pub struct Cell {
     pub bytes: u64,
 }
 
+/// The operations that are compared.
+pub const OPS: [Op; 8] = [
+    Op::AllReduce,
+    Op::AllGather,
+    Op::ReduceScatter,
+    Op::Broadcast { root: 0 },
+    Op::Reduce { root: 0 },
+    Op::Gather { root: 0 },
+    Op::Scatter { root: 0 },
+    Op::AllToAll,
+];
+
 /// What came out.
+#[derive(Debug, PartialEq)]
 pub struct Compared {
     pub family: &'static str,
     pub graph: String,
@@ -37,6 +50,8 @@ pub struct Compared {
     /// What the rules of others take, where such a plan can run.
     pub nccl_us: Option<f64>,
     pub hccl_us: Option<f64>,
+    /// The commit that was asked.
+    pub commit: String,
 }
 
 impl Compared {
@@ -46,27 +61,19 @@ impl Compared {
     }
 }
 
-/// All cells in a random order that is always the same, so that a part of them is a sample.
-pub fn all(graphs: &[Graph], full: bool) -> Vec<Cell> {
+/// All cells in a random order that is the same for the same seed, so that a part of them is a sample.
+pub fn all(graphs: &[Graph], full: bool, seed: u64) -> Vec<Cell> {
     let few = [256, 64 << 10, 4 << 20, 1 << 30];
     let many: Vec<u64> = (0..13).map(|power| 256 << (2 * power)).collect();
     let sizes: &[u64] = if full { &many } else { &few };
     let mut cells = Vec::new();
     for graph in 0..graphs.len() {
-        for op in [
-            Op::AllReduce,
-            Op::AllGather,
-            Op::ReduceScatter,
-            Op::Broadcast { root: 0 },
-            Op::Reduce { root: 0 },
-            Op::Gather { root: 0 },
-            Op::Scatter { root: 0 },
-            Op::AllToAll,
-        ] {
+        for op in OPS {
             cells.extend(sizes.iter().map(|&bytes| Cell { graph, op, bytes }));
         }
     }
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    // Not zero, for any seed.
+    let mut state = 0x9e37_79b9_7f4a_7c15u64 ^ (seed << 1);
     for place in (1..cells.len()).rev() {
         // Xorshift: any order without a pattern does.
         state ^= state << 13;
@@ -78,7 +85,7 @@ pub fn all(graphs: &[Graph], full: bool) -> Vec<Cell> {
 }
 
 /// Plans, sweeps, and looks up what others would choose.
-pub fn compare(graph: &Graph, cell: &Cell) -> Result<Compared> {
+pub fn compare(graph: &Graph, cell: &Cell, commit: &str) -> Result<Compared> {
     let network = &graph.network;
     let ranks = network.ranks();
     let request = Request::new(cell.op, cell.bytes);
@@ -122,5 +129,6 @@ pub fn compare(graph: &Graph, cell: &Cell) -> Result<Compared> {
         best_us,
         nccl_us: nearest.map(|scored| scored.ps / 1e6),
         hccl_us: whole.map(|scored| scored.ps / 1e6),
+        commit: commit.to_owned(),
     })
 }

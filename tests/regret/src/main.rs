@@ -8,13 +8,16 @@ mod cells;
 mod graphs;
 mod page;
 mod rules;
+mod store;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Parser;
+use unisono_plan::Op;
 
 /// Compare the choice of plans with an exhaustive sweep, and write the table.
 #[derive(Parser)]
@@ -28,6 +31,15 @@ struct Args {
     /// Write the page to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Leave out the cells of this file, and add those that were compared.
+    #[arg(long, value_name = "FILE")]
+    cells: Option<PathBuf>,
+    /// The order in which cells are compared.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// The commit that is asked, for the cells.
+    #[arg(long, default_value = "")]
+    commit: String,
     /// A line for the page that says on what it was run.
     #[arg(long, default_value = "")]
     about: String,
@@ -45,16 +57,30 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<()> {
     let graphs = graphs::all(args.full)?;
-    let cells = cells::all(&graphs, args.full);
+    let cells = cells::all(&graphs, args.full, args.seed);
     let end = Instant::now() + Duration::from_secs(args.seconds);
-    let mut results = Vec::new();
+    let mut results = match &args.cells {
+        Some(path) => store::read(path)?,
+        None => Vec::new(),
+    };
+    let key = |graph: &str, op: Op, bytes: u64| (graph.to_owned(), op.name(), bytes);
+    let known: BTreeSet<_> = results
+        .iter()
+        .map(|one| key(&one.graph, one.op, one.bytes))
+        .collect();
     for cell in &cells {
         if Instant::now() > end {
             break;
         }
         let graph = &graphs[cell.graph];
-        let result = cells::compare(graph, cell);
+        if known.contains(&key(&graph.name, cell.op, cell.bytes)) {
+            continue;
+        }
+        let result = cells::compare(graph, cell, &args.commit);
         results.push(result.with_context(|| format!("{} on {}", cell.op, graph.name))?);
+    }
+    if let Some(path) = &args.cells {
+        store::write(path, &results)?;
     }
     let page = page::page(&results, cells.len(), args.full, &args.about);
     match &args.output {

@@ -1,12 +1,18 @@
 //! The table, as a page.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::cells::Compared;
+use unisono_plan::Op;
+
+use crate::cells::{Compared, OPS};
 
 /// What the project promises: a mean of 3 % and nothing above 10 %.
 const MEAN: f64 = 0.03;
 const WORST: f64 = 0.10;
+
+/// The families of graphs.
+pub const FAMILIES: [&str; 6] = ["fixtures", "ring", "mesh", "torus", "fat-tree", "boxes"];
 
 /// The page of results: of so many cells these were compared.
 pub fn page(results: &[Compared], of: usize, full: bool, about: &str) -> String {
@@ -15,12 +21,22 @@ pub fn page(results: &[Compared], of: usize, full: bool, about: &str) -> String 
     let _ = writeln!(
         out,
         "What `unisono plan` chooses over the best of every candidate in every cut, all simulated from their\n\
-         steps. {} of {of} cells of the {counts} set, in an order drawn once. Repeat with `cargo xtask regret{}`.\n",
+         steps. {} of {of} cells of the {counts} set, in an order drawn at random. Repeat with `cargo xtask regret{}`.\n",
         results.len(),
         if full { " --full" } else { "" }
     );
     if !about.is_empty() {
         let _ = writeln!(out, "{about}\n");
+    }
+    let mut commits: BTreeMap<&str, usize> = BTreeMap::new();
+    for one in results.iter().filter(|one| !one.commit.is_empty()) {
+        *commits.entry(&one.commit).or_default() += 1;
+    }
+    if commits.len() > 1 {
+        let each: Vec<String> = (commits.iter())
+            .map(|(commit, count)| format!("{count} by {commit}"))
+            .collect();
+        let _ = writeln!(out, "Compared in parts: {}.\n", each.join(", "));
     }
     out.push_str(
         "The sweep holds cuts of up to 60,000 steps, and for more than 128 ranks, where the choice comes from counting,\n\
@@ -29,20 +45,11 @@ pub fn page(results: &[Compared], of: usize, full: bool, about: &str) -> String 
          here was measured with them.\n\n",
     );
     let mut groups: Vec<(String, Vec<&Compared>)> = vec![("all".into(), results.iter().collect())];
-    for family in ["fixtures", "ring", "mesh", "torus", "fat-tree", "boxes"] {
+    for family in FAMILIES {
         let of_family = results.iter().filter(|one| one.family == family);
         groups.push((family.into(), of_family.collect()));
     }
-    for op in [
-        "all_reduce",
-        "all_gather",
-        "reduce_scatter",
-        "broadcast",
-        "reduce",
-        "gather",
-        "scatter",
-        "all_to_all",
-    ] {
+    for op in OPS.map(Op::name) {
         let of_op = results.iter().filter(|one| one.op.name() == op);
         groups.push((op.into(), of_op.collect()));
     }
