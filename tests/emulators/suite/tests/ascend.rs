@@ -143,7 +143,8 @@ fn random_collectives_on_both_generations() {
     let count = Count::new(2, 100);
     for seed in 0..count.get() {
         let name = if seed % 2 == 0 { SECOND } else { FIRST };
-        let adjust = |text: String| text + "delays: {one_in: 8, longest_us: 100}\n";
+        let adjust =
+            |text: String| text + "finds_races: true\ndelays: {one_in: 8, longest_us: 100}\n";
         let Some(machine) = Emulated::new(test, name, adjust) else {
             return;
         };
@@ -279,7 +280,8 @@ fn three_processes_under_many_seeds() {
     let count = Count::new(4, 100);
     for seed in 0..count.get() {
         let name = if seed % 2 == 0 { SECOND } else { FIRST };
-        let adjust = |text: String| text + "delays: {one_in: 8, longest_us: 100}\n";
+        let adjust =
+            |text: String| text + "finds_races: true\ndelays: {one_in: 8, longest_us: 100}\n";
         let Some(machine) = Emulated::new(test, name, adjust) else {
             return;
         };
