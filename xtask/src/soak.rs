@@ -111,7 +111,7 @@ const SUITES: &[Suite] = &[
     of_tests!("agnostic"),
     of_tests!("init"),
     of_tests!("large"),
-    // Devices that do not reach each other, emulated, and CPUs beside them.
+    // Emulated devices, also such that do not reach each other, and CPUs beside them.
     Suite {
         name: "mixed",
         arguments: &[
@@ -125,6 +125,8 @@ const SUITES: &[Suite] = &[
             "mixed_faults",
             "--test",
             "fleet",
+            "--test",
+            "ascend",
             "--",
             "--nocapture",
         ],
