@@ -10,6 +10,7 @@ mod ranks;
 mod signals;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -41,6 +42,8 @@ pub struct Launch {
     args: Vec<OsString>,
     /// What becomes of the ranks' output.
     pub output: Output,
+    /// The cluster file of the ranks, where it is not found by itself.
+    pub cluster: Option<PathBuf>,
     /// When everything is ended.
     pub timeout: Option<Duration>,
     /// How long ranks that were asked to end may take before they are killed.
@@ -55,6 +58,7 @@ impl Launch {
             program,
             args,
             output: Output::Prefixed,
+            cluster: None,
             timeout: None,
             grace: Duration::from_secs(5),
         }

@@ -136,6 +136,9 @@ fn command(launch: &Launch, identity: &Identity, mask: Mask, rank: u32) -> Comma
     for variable in ["UNISONO_SECURITY__SECRET", "UNISONO_SECURITY__SECRET_FILE"] {
         command.env_remove(variable);
     }
+    if let Some(file) = &launch.cluster {
+        command.env("UNISONO_CLUSTER_FILE", file);
+    }
     command.env("UNISONO_SECRET_FILE", identity.secret_path());
     // All ranks are here: nothing needs to listen where others can reach it.
     if std::env::var_os("UNISONO_INTERFACES").is_none() {

@@ -9,6 +9,7 @@ mod link;
 mod node;
 mod plugin;
 mod security;
+mod used;
 
 use std::path::PathBuf;
 
@@ -24,6 +25,7 @@ pub use link::{Link, Transport};
 pub use node::{Device, Node};
 pub use plugin::{Plugin, Scalar};
 pub use security::{Secret, Security, SecurityMode};
+pub use used::{UsedDevice, UsedDeviceError};
 
 /// A cluster: everything that the library cannot find out by itself, or that its user knows better.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,6 +41,10 @@ pub struct Cluster {
     /// Folders in which plugins are looked for before the user's and the system's. Relative ones are
     /// relative to the cluster file.
     pub plugin_path: Vec<PathBuf>,
+    /// The devices of a machine's ranks, the first rank's first: `[cuda:0, cuda:1, host:0]`. A rank that has
+    /// none here uses the first device of the first plugin that has one. `unisono run` starts as many
+    /// ranks as there are.
+    pub ranks: Vec<UsedDevice>,
     /// The machines, where something has to be said about them.
     pub nodes: Vec<Node>,
     /// Switches between nodes, by name, at which `links` may begin and end.
@@ -62,4 +68,19 @@ pub struct Cluster {
     pub progress: Progress,
     /// What is logged.
     pub log: Log,
+}
+
+impl Cluster {
+    /// What is said about the machine of this host name, with or without its domain.
+    pub fn node(&self, host: &str) -> Option<&Node> {
+        let short = host.split('.').next().unwrap_or_default();
+        let named = |name: &str| self.nodes.iter().find(|node| node.name == name);
+        named(host).or_else(|| named(short))
+    }
+
+    /// The devices of the ranks on the machine of this host name, the first rank's first.
+    pub fn ranks_on(&self, host: &str) -> &[UsedDevice] {
+        let own = self.node(host).map(|node| node.ranks.as_slice());
+        own.filter(|ranks| !ranks.is_empty()).unwrap_or(&self.ranks)
+    }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use unisono_cluster::{AlgorithmUse, Bytes, Collective, LinkEnd, Rate, Scalar, check, schema};
 
-const EXAMPLES: [&str; 3] = ["laptop", "h100-box", "mixed-fleet"];
+const EXAMPLES: [&str; 4] = ["laptop", "h100-box", "mixed-fleet", "emulated-fleet"];
 
 fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/{name}.yaml"))

@@ -4,7 +4,7 @@ use unisono_bootstrap::{
     Heartbeat, InterfaceFilter, InterfacePattern, NodeId, RankInfo, RankSource, RootSpec, Secret,
     SecretSource,
 };
-use unisono_cluster::{Cluster, Effective, Node, SecurityMode};
+use unisono_cluster::{Cluster, Effective, Node, SecurityMode, UsedDevice};
 use unisono_collectives::{InitOptions, MemoryOptions, PluginRequest, Timeouts};
 use unisono_hal::{Loader, Origin, SearchPath};
 
@@ -40,7 +40,10 @@ pub(super) fn options(init: &Init, effective: &Effective) -> Result<InitOptions,
     };
     options.loader = Loader::new(search(init, effective));
     options.plugins = plugins(init, cluster);
-    options.device = device(init)?;
+    options.device = match device(init)? {
+        None => info.local_rank.and_then(|rank| device_of(cluster, rank)),
+        given => given,
+    };
     options.without_links = without_links(init);
     options.overlays = links::overlays(effective)?;
     options.timeouts = Timeouts {
@@ -67,11 +70,12 @@ pub(super) fn options(init: &Init, effective: &Effective) -> Result<InitOptions,
 
 /// What the file says about the machine that this process runs on.
 fn this_node(cluster: &Cluster) -> Option<&Node> {
+    cluster.node(&this_host())
+}
+
+fn this_host() -> String {
     let system = rustix::system::uname();
-    let host = system.nodename().to_string_lossy();
-    let short = host.split('.').next().unwrap_or_default();
-    let named = |name: &str| cluster.nodes.iter().find(|node| node.name == name);
-    named(host.as_ref()).or_else(|| named(short))
+    system.nodename().to_string_lossy().into_owned()
 }
 
 /// Whether the launcher's key-value store is to give the secret: ranks that may be on several nodes, all of them
@@ -193,17 +197,16 @@ fn device(init: &Init) -> Result<Option<(String, u32)>, InitError> {
         (None, Some(text)) => ("UNISONO_DEVICE", text),
         (None, None) => return Ok(None),
     };
-    let parsed = text.split_once(':').and_then(|(plugin, number)| {
-        let number = number.trim().parse().ok()?;
-        (!plugin.trim().is_empty()).then(|| (plugin.trim().to_owned(), number))
-    });
-    match parsed {
-        Some(device) => Ok(Some(device)),
-        None => Err(InitError::setting(
-            what,
-            format!("`{text}` is no device; write PLUGIN:NUMBER, such as host:0"),
-        )),
+    match text.parse::<UsedDevice>() {
+        Ok(device) => Ok(Some((device.plugin, device.number))),
+        Err(error) => Err(InitError::setting(what, error.to_string())),
     }
+}
+
+/// The device that the file gives this rank of its machine.
+fn device_of(cluster: &Cluster, local_rank: u32) -> Option<(String, u32)> {
+    let device = cluster.ranks_on(&this_host()).get(local_rank as usize)?;
+    Some((device.plugin.clone(), device.number))
 }
 
 fn without_links(init: &Init) -> Vec<String> {

@@ -125,6 +125,24 @@ fn devices_and_links_may_be_chosen() {
 }
 
 #[test]
+fn the_file_gives_each_rank_of_a_machine_its_device() {
+    let (_folder, path) = file("ranks: [cuda:1, host:0]\n");
+    let path = path.to_str().unwrap();
+    let device = |more: &[(&'static str, &'static str)]| {
+        let given = [&[("UNISONO_CLUSTER_FILE", path)], more].concat();
+        options(&given).device
+    };
+    assert_eq!(device(&[]), None, "no local rank is known");
+    let own = |number: u32| ("cuda".to_owned(), number);
+    assert_eq!(device(&[("UNISONO_LOCAL_RANK", "0")]), Some(own(1)));
+    let host = Some(("host".to_owned(), 0));
+    assert_eq!(device(&[("UNISONO_LOCAL_RANK", "1")]), host);
+    assert_eq!(device(&[("UNISONO_LOCAL_RANK", "2")]), None);
+    let both = [("UNISONO_LOCAL_RANK", "1"), ("UNISONO_DEVICE", "cuda:5")];
+    assert_eq!(device(&both), Some(own(5)), "a variable wins");
+}
+
+#[test]
 fn times_are_taken_over_and_have_the_engine_s_defaults() {
     let (_folder, path) =
         file("timeouts: { abort_drain: 3s, finalize: 4s }\nprogress: { spin: 5us, yield: 6us }\n");

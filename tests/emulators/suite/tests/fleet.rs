@@ -86,3 +86,33 @@ fn one_program_with_devices_of_all_vendors() {
     });
     all_said_the_same(&ranks.finish());
 }
+
+/// The example of the fleet starts such a job with one command, as many ranks as it has devices for.
+#[test]
+fn the_fleets_file_starts_its_job() {
+    let test = "the_fleets_file_starts_its_job";
+    let Some(machine) = machine(test) else {
+        return;
+    };
+    let built = std::env::current_exe().expect("this program");
+    let built = built
+        .ancestors()
+        .find(|folder| folder.join("unisono").is_file());
+    let program = built
+        .expect("the command: build the workspace first")
+        .join("unisono");
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../examples");
+    let mut command = std::process::Command::new(&program);
+    command
+        .args(["run", "--timeout", "60s", "--cluster"])
+        .arg(examples.join("emulated-fleet.yaml"))
+        .arg("--")
+        .arg(&program)
+        .args(["explain", "all_reduce", "--bytes", "64K", "--measure"])
+        .envs(machine.environment());
+    let output = command.output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}\n{errors}");
+    assert!(text.contains("8 ranks"), "{text}\n{errors}");
+}

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::Interfaces;
+use super::{Interfaces, UsedDevice};
 
 /// A machine about which something has to be said.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +21,9 @@ pub struct Node {
     /// Devices and network cards of this node at which `links` may begin and end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<Device>,
+    /// The devices of this node's ranks, instead of the cluster's `ranks`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<UsedDevice>,
     /// Interfaces that may be used on this node, instead of the cluster's `interfaces`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interfaces: Option<Interfaces>,

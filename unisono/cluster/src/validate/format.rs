@@ -1,6 +1,6 @@
 //! Texts with a form of their own: quantities, ranges, names of places.
 
-use crate::model::{InterfacePattern, LinkEnd, RankRange};
+use crate::model::{InterfacePattern, LinkEnd, RankRange, UsedDevice};
 use crate::problem::ProblemKind;
 use crate::units::{Bytes, Rate, TimeSpan, UnitError};
 
@@ -19,6 +19,7 @@ pub(super) fn check(format: &str, text: &str) -> Result<(), Wrong> {
         "unisono-time" => unit(text.parse::<TimeSpan>()),
         "unisono-ranks" => other(text.parse::<RankRange>()),
         "unisono-interface" => other(text.parse::<InterfacePattern>()),
+        "unisono-device" => other(text.parse::<UsedDevice>()),
         "unisono-link-end" => other(text.parse::<LinkEnd>()),
         "unisono-id" => id(text),
         _ => Ok(()),
