@@ -9,6 +9,7 @@ mod gpu;
 mod kernels;
 mod machine;
 mod out_of_tree;
+mod peers;
 mod regret;
 mod run;
 mod soak;
@@ -105,6 +106,13 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Compare with other collective libraries that are installed here; `-- --help` lists what can
+    /// be chosen, `--quick` takes a minute.
+    Peers {
+        /// Handed on.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Write include/unisono_plugin_layout.h anew from hal/abi.
     Abi,
     /// Compare a renamed copy of the host plugin, built outside the workspace, with the original:
@@ -142,6 +150,7 @@ fn main() -> ExitCode {
         } => conformance::conformance(&plugin, expect.as_deref(), &rest),
         Task::Gpu { emulated } => gpu::gpu(emulated),
         Task::Kernels { check } => kernels::kernels(check),
+        Task::Peers { arguments } => peers::peers(&arguments),
         Task::Abi => abi::write(),
         Task::OutOfTree { dry } => out_of_tree::compare(dry),
     };

@@ -45,34 +45,8 @@ impl Op {
         }
     }
 
-    /// One call. `send` and `recv` have [`Op::elements`]; only a part of them is used where the
-    /// operation's buffer is a block.
-    pub fn call(self, on: &Communicator, send: &mut [f32], recv: &mut [f32]) -> Result<()> {
-        let block = send.len() / on.size() as usize;
-        match self {
-            Self::AllReduce => on.all_reduce(send, recv, ReduceOp::Sum)?,
-            Self::AllGather => on.all_gather(&send[..block], recv)?,
-            Self::ReduceScatter => on.reduce_scatter(send, &mut recv[..block], ReduceOp::Sum)?,
-            Self::Broadcast if on.rank() == 0 => on.broadcast(send, 0)?,
-            Self::Broadcast => on.broadcast(recv, 0)?,
-            Self::AllToAll => on.all_to_all(send, recv)?,
-            Self::Reduce => on.reduce(send, recv, ReduceOp::Sum, 0)?,
-            Self::Barrier => on.barrier()?,
-            Self::SendRecv if on.rank() == 0 => {
-                on.send(send, 1)?;
-                on.recv(recv, 1)?;
-            }
-            Self::SendRecv => {
-                on.recv(recv, 0)?;
-                on.send(send, 0)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Elements of `recv` that are not what they must be, if each rank sent [`pattern`].
-    pub fn wrong(self, on: &Communicator, recv: &[f32]) -> usize {
-        let (me, ranks) = (on.rank() as usize, on.size() as usize);
+    pub fn wrong(self, me: usize, ranks: usize, recv: &[f32]) -> usize {
         let all = (ranks * (ranks + 1) / 2) as f32;
         let block = recv.len() / ranks;
         let differ = |recv: &[f32], expected: &dyn Fn(usize) -> f32| {
@@ -89,6 +63,62 @@ impl Op {
             Self::SendRecv => differ(recv, &|i| pattern(1 - me, i)),
             Self::Barrier => 0,
         }
+    }
+}
+
+/// What calls are measured on: one rank of a library, or of the machine's limit.
+pub trait Caller {
+    /// This rank.
+    fn rank(&self) -> u32;
+
+    /// All ranks.
+    fn size(&self) -> u32;
+
+    /// One call. `send` and `recv` have [`Op::elements`]; only a part of them is used where the
+    /// operation's buffer is a block.
+    fn call(&self, op: Op, send: &mut [f32], recv: &mut [f32]) -> Result<()>;
+
+    /// The largest value of all ranks.
+    fn slowest(&self, value: f64) -> Result<f64>;
+}
+
+impl Caller for Communicator {
+    fn rank(&self) -> u32 {
+        Communicator::rank(self)
+    }
+
+    fn size(&self) -> u32 {
+        Communicator::size(self)
+    }
+
+    fn call(&self, op: Op, send: &mut [f32], recv: &mut [f32]) -> Result<()> {
+        let block = send.len() / self.size() as usize;
+        let first = self.rank() == 0;
+        match op {
+            Op::AllReduce => self.all_reduce(send, recv, ReduceOp::Sum)?,
+            Op::AllGather => self.all_gather(&send[..block], recv)?,
+            Op::ReduceScatter => self.reduce_scatter(send, &mut recv[..block], ReduceOp::Sum)?,
+            Op::Broadcast if first => self.broadcast(send, 0)?,
+            Op::Broadcast => self.broadcast(recv, 0)?,
+            Op::AllToAll => self.all_to_all(send, recv)?,
+            Op::Reduce => self.reduce(send, recv, ReduceOp::Sum, 0)?,
+            Op::Barrier => self.barrier()?,
+            Op::SendRecv if first => {
+                self.send(send, 1)?;
+                self.recv(recv, 1)?;
+            }
+            Op::SendRecv => {
+                self.recv(recv, 0)?;
+                self.send(send, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn slowest(&self, value: f64) -> Result<f64> {
+        let mut values = [value];
+        self.all_reduce_in_place(&mut values, ReduceOp::Max)?;
+        Ok(values[0])
     }
 }
 

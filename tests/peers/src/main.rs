@@ -4,7 +4,8 @@
 //! them in turns, so that a machine that drifts moves all alike. This program is such a group:
 //!
 //! ```text
-//! unisono-peers RANKS TRANSPORT      starts the ranks; TRANSPORT is shm, or tcp for sockets only
+//! unisono-peers RANKS TRANSPORT      starts the ranks; TRANSPORT is shm, or tcp for sockets only;
+//!                                    with limit, threads do what the machine can at best
 //! ```
 //!
 //! The folder `PEERS_CTL` holds named pipes: each rank reads commands from `c.RANK`, and writes to
@@ -18,6 +19,7 @@
 
 mod call;
 mod command;
+mod limit;
 mod memory;
 mod rank;
 mod trial;
@@ -33,10 +35,16 @@ const RANK_MARK: &str = "PEERS_AS_RANK";
 fn main() -> Result<ExitCode> {
     let args: Vec<String> = env::args().skip(1).collect();
     let [ranks, transport] = args.as_slice() else {
-        bail!("give the number of ranks and the transport (shm or tcp), as `unisono-peers 2 shm`");
+        bail!(
+            "give the number of ranks and the transport (shm, tcp or limit), as `unisono-peers 2 shm`"
+        );
     };
     if env::var_os(RANK_MARK).is_some() {
         rank::serve(transport)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if transport == "limit" {
+        limit::serve(ranks.parse().context("the number of ranks")?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let program = env::current_exe().context("finding this program's file")?;

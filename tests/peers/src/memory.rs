@@ -54,12 +54,17 @@ impl Pages {
 
 impl Buffers {
     /// Buffers of at least this many elements. Collective where the memory is the library's.
-    pub fn new(communicator: &Communicator, elements: usize) -> Result<Self> {
+    pub fn of(communicator: &Communicator, elements: usize) -> Result<Self> {
         if env::var("PEERS_WINDOWS").is_ok_and(|v| v == "1") {
             let send = communicator.alloc::<f32>(elements)?;
             let recv = communicator.alloc::<f32>(elements)?;
             return Ok(Self::Windows { send, recv });
         }
+        Self::private(elements)
+    }
+
+    /// Buffers of at least this many elements, of the program's own.
+    pub fn private(elements: usize) -> Result<Self> {
         Ok(Self::Private {
             send: Pages::new(elements)?,
             recv: Pages::new(elements)?,

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use unisono::{Communicator, Init};
 
-use crate::call::pattern;
+use crate::call::{Caller, Op, pattern};
 use crate::command::{Cell, Command, parse};
 use crate::memory::Buffers;
 use crate::trial::{Figures, measure};
@@ -17,31 +17,45 @@ use crate::trial::{Figures, measure};
 /// Bytes of a buffer if nothing else is said.
 const DEFAULT_BYTES: usize = 64 << 20;
 
-/// Serves the driver until it says `quit` or goes away.
+/// Serves the driver with a rank of the library until it says `quit` or goes away.
 pub fn serve(transport: &str) -> Result<()> {
-    let control = PathBuf::from(env::var_os("PEERS_CTL").context("PEERS_CTL names no folder")?);
     let communicator = join(transport)?;
-    let (me, ranks) = (communicator.rank(), communicator.size());
-    bind(me)?;
+    let version = concat!("unisono ", env!("CARGO_PKG_VERSION"));
+    let mut buffers = Buffers::of(&communicator, elements(communicator.size())?)?;
+    answer_all(&communicator, &mut buffers, "unisono", version)?;
+    communicator.finalize()?;
+    Ok(())
+}
+
+/// Elements of each buffer, as the driver says.
+pub fn elements(ranks: u32) -> Result<usize> {
     let bytes = match env::var("PEERS_MAXBYTES") {
         Ok(text) => text.parse().context("PEERS_MAXBYTES")?,
         Err(_) => DEFAULT_BYTES,
     };
-    let elements = bytes / size_of::<f32>() + ranks as usize + 16;
-    let mut buffers = Buffers::new(&communicator, elements)?;
-    {
-        let (send, recv) = buffers.slices();
-        for (i, value) in send.iter_mut().enumerate() {
-            *value = pattern(me as usize, i);
-        }
-        recv.fill(0.0);
+    Ok(bytes / size_of::<f32>() + ranks as usize + 16)
+}
+
+/// Says hello and answers commands until `quit` or the end of the pipe.
+pub fn answer_all(
+    on: &impl Caller,
+    buffers: &mut Buffers,
+    peer: &str,
+    version: &str,
+) -> Result<()> {
+    let control = PathBuf::from(env::var_os("PEERS_CTL").context("PEERS_CTL names no folder")?);
+    let (me, ranks) = (on.rank(), on.size());
+    bind(me)?;
+    let (send, recv) = buffers.slices();
+    for (i, value) in send.iter_mut().enumerate() {
+        *value = pattern(me as usize, i);
     }
-    communicator.barrier()?;
+    recv.fill(0.0);
+    on.call(Op::Barrier, &mut [], &mut [])?;
     let mut results = open(&control, "r", true)?;
     let commands = open(&control, &format!("c.{me}"), false)?;
-    let version = env!("CARGO_PKG_VERSION");
     let hello = format!(
-        "{{\"hello\":{me},\"pid\":{},\"readers\":{ranks},\"version\":\"unisono {version}\"}}\n",
+        "{{\"hello\":{me},\"pid\":{},\"readers\":{ranks},\"version\":\"{version}\"}}\n",
         std::process::id()
     );
     // At once: all ranks write to this pipe.
@@ -50,18 +64,16 @@ pub fn serve(transport: &str) -> Result<()> {
         let Command::Run(cell) = parse(&line?)? else {
             break;
         };
-        let (send, recv) = buffers.slices();
         let figures = match cell.op {
-            Some(op) if op.elements(cell.bytes, ranks as usize) <= elements => {
-                Some(measure(&communicator, op, &cell, send, recv)?)
+            Some(op) if op.elements(cell.bytes, ranks as usize) <= send.len() => {
+                Some(measure(on, op, &cell, send, recv)?)
             }
             _ => None,
         };
         if me == 0 {
-            results.write_all(answer(&cell, ranks, transport, figures.as_ref()).as_bytes())?;
+            results.write_all(answer(peer, &cell, ranks, figures.as_ref()).as_bytes())?;
         }
     }
-    communicator.finalize()?;
     Ok(())
 }
 
@@ -96,11 +108,9 @@ fn open(folder: &Path, name: &str, write: bool) -> Result<File> {
 }
 
 /// One line of JSON, short enough to be written at once.
-fn answer(cell: &Cell, ranks: u32, transport: &str, figures: Option<&Figures>) -> String {
+fn answer(peer: &str, cell: &Cell, ranks: u32, figures: Option<&Figures>) -> String {
     let (op, bytes) = (&cell.name, cell.bytes);
-    let head = format!(
-        "{{\"peer\":\"unisono\",\"op\":\"{op}\",\"ranks\":{ranks},\"bytes\":{bytes},\"transport\":\"{transport}\""
-    );
+    let head = format!("{{\"peer\":\"{peer}\",\"op\":\"{op}\",\"ranks\":{ranks},\"bytes\":{bytes}");
     match figures {
         Some(Figures { usec, iters, wrong }) => format!(
             "{head},\"usec_median\":{usec:.3},\"usec_min\":{usec:.3},\"iters\":{iters},\"wrong\":{wrong}}}\n"

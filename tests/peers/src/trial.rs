@@ -5,9 +5,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use anyhow::Result;
-use unisono::{Communicator, ReduceOp};
 
-use crate::call::Op;
+use crate::call::{Caller, Op};
 use crate::command::Cell;
 
 /// What a trial found.
@@ -20,7 +19,7 @@ pub struct Figures {
 
 /// Measures one cell on buffers of enough elements; all ranks call this.
 pub fn measure(
-    on: &Communicator,
+    on: &impl Caller,
     op: Op,
     cell: &Cell,
     send: &mut [f32],
@@ -28,45 +27,45 @@ pub fn measure(
 ) -> Result<Figures> {
     let elements = op.elements(cell.bytes, on.size() as usize);
     let (send, recv) = (&mut send[..elements], &mut recv[..elements]);
-    on.barrier()?;
+    barrier(on)?;
     let start = Instant::now();
     let warmup = cell.warmup.max(1);
     for _ in 0..warmup {
-        op.call(on, send, recv)?;
+        on.call(op, send, recv)?;
     }
-    let once = slowest(on, microseconds(start) / f64::from(warmup))?;
+    let once = on.slowest(microseconds(start) / f64::from(warmup))?;
     let mut iters = cell.iters;
     if cell.cap_us > 0.0 && once > 0.0 && iters as f64 * once > cell.cap_us {
         iters = (cell.cap_us / once) as u64;
     }
     iters = iters.max(2);
     let dirty = op != Op::Barrier && env::var("PEERS_DIRTY").is_ok_and(|v| v == "1");
-    on.barrier()?;
+    barrier(on)?;
     let mut touching = 0.0;
     if dirty {
         let start = Instant::now();
         (0..iters).for_each(|_| touch(send));
         touching = microseconds(start) / iters as f64;
-        on.barrier()?;
+        barrier(on)?;
     }
     let start = Instant::now();
     for _ in 0..iters {
         if dirty {
             touch(send);
         }
-        op.call(on, send, recv)?;
+        on.call(op, send, recv)?;
     }
     let mut usec = microseconds(start) / iters as f64 - touching;
     if op == Op::SendRecv {
         usec /= 2.0;
     }
-    let usec = slowest(on, usec)?;
+    let usec = on.slowest(usec)?;
     let mut wrong = -1.0;
     if cell.verify && op != Op::Barrier {
         recv.fill(0.0);
-        on.barrier()?;
-        op.call(on, send, recv)?;
-        wrong = slowest(on, op.wrong(on, recv) as f64)?;
+        barrier(on)?;
+        on.call(op, send, recv)?;
+        wrong = on.slowest(op.wrong(on.rank() as usize, on.size() as usize, recv) as f64)?;
     }
     Ok(Figures { usec, iters, wrong })
 }
@@ -82,9 +81,6 @@ fn microseconds(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1e6
 }
 
-/// The largest value of all ranks.
-fn slowest(on: &Communicator, value: f64) -> Result<f64> {
-    let mut values = [value];
-    on.all_reduce_in_place(&mut values, ReduceOp::Max)?;
-    Ok(values[0])
+fn barrier(on: &impl Caller) -> Result<()> {
+    on.call(Op::Barrier, &mut [], &mut [])
 }

@@ -4,6 +4,7 @@ mod abort;
 mod batch;
 mod batch_refused;
 mod copy;
+mod cpu;
 mod device;
 mod event;
 mod flag;
@@ -44,6 +45,7 @@ pub const ALL: &[&[Check]] = &[
     flag::CHECKS,
     abort::CHECKS,
     sleep::CHECKS,
+    cpu::CHECKS,
     event::CHECKS,
     threads::CHECKS,
     share::CHECKS,

@@ -17,6 +17,7 @@ const FIRST: &str = "ascend910ax8";
 
 const UNSUPPORTED: &str = "
 unsupported:
+  cpu: its devices are no CPU
   device/flush: no network card writes to its memory
   memory/bell: a device rings no bells
   share/bells: a device rings no bells

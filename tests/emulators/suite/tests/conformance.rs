@@ -4,6 +4,7 @@ use unisono_emulated_tests::{Emulated, conforms};
 
 const CUDA: &str = "
 unsupported:
+  cpu: its devices are no CPU
   memory/bell: a device rings no bells
   share/bells: a device rings no bells
   reduce/call: the processor cannot touch its memory
@@ -56,6 +57,7 @@ fn cuda_with_every_operation_delayed() {
 
 const ROCM: &str = "
 unsupported:
+  cpu: its devices are no CPU
   memory/bell: a device rings no bells
   share/bells: a device rings no bells
   reduce/call: the processor cannot touch its memory

@@ -36,7 +36,8 @@ types! {
     "f16" F16; "bf16" BF16; "f32" F32; "f64" F64; "f8e4m3fn" F8E4M3FN; "f8e5m2" F8E5M2;
 }
 
-const OPS: [u16; 7] = [
+/// Every reduction.
+pub(super) const OPS: [u16; 7] = [
     reduction::SUM,
     reduction::PROD,
     reduction::MIN,
@@ -46,7 +47,8 @@ const OPS: [u16; 7] = [
     reduction::XOR,
 ];
 
-fn claims(device: &Device, dtype: u16, reduction: u16) -> bool {
+/// Whether `supports` says that the device's streams do it on their own memory.
+pub(super) fn claims(device: &Device, dtype: u16, reduction: u16) -> bool {
     device.supports(&SupportQuery {
         command: command_kind::REDUCE,
         dtype,
@@ -79,18 +81,19 @@ fn one(reduce: &Reduce) -> Batch {
     batch
 }
 
-struct Fixture {
+/// Operands of a type, and a place for what becomes of them.
+pub(super) struct Fixture {
     device: Device,
     stream: Stream,
     dtype: u16,
     pairs: Vec<(u64, u64)>,
     a: Store,
     b: Store,
-    dst: Store,
+    pub(super) dst: Store,
 }
 
 impl Fixture {
-    fn new(device: &Device, dtype: u16) -> Checked<Self> {
+    pub(super) fn new(device: &Device, dtype: u16) -> Checked<Self> {
         let (pairs, size) = (operands(dtype), size(dtype));
         let bytes = ((pairs.len() + 2) * size) as u64;
         let make = || Store::new(device, bytes);
@@ -105,6 +108,11 @@ impl Fixture {
         };
         fixture.fill()?;
         Ok(fixture)
+    }
+
+    /// Bytes of an element.
+    pub(super) fn element_bytes(&self) -> u64 {
+        size(self.dtype) as u64
     }
 
     /// Operands start one element in, so that vector loops meet an odd address.
@@ -138,7 +146,7 @@ impl Fixture {
         Ok(())
     }
 
-    fn command(&self, op: u16) -> Reduce {
+    pub(super) fn command(&self, op: u16) -> Reduce {
         let offset = size(self.dtype) as u64;
         whole(
             self.dst.at() + offset,
@@ -150,7 +158,7 @@ impl Fixture {
         )
     }
 
-    fn run(&mut self, reduce: &Reduce) -> Checked {
+    pub(super) fn run(&mut self, reduce: &Reduce) -> Checked {
         queue::run(&mut self.stream, &mut one(reduce))
     }
 }

@@ -1,0 +1,244 @@
+//! The results page: host.md, and a drawing for each transport and number of ranks.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::arguments::Arguments;
+use crate::cell::size;
+use crate::machine::cores;
+use crate::plot;
+use crate::results::{QUIET, Results, Row, TIE};
+use crate::table::{by_size, means, ratio, time};
+
+/// Writes host.md and the drawings to a folder. Libraries that may not be named are nowhere in it.
+pub fn write(folder: &Path, arguments: &Arguments, results: &Results) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+    let put = |name: &str, text: String| {
+        let path = folder.join(name);
+        fs::write(&path, text).with_context(|| format!("writing {}", path.display()))
+    };
+    for (transport, ranks) in results.parts() {
+        let title = format!("{}, {ranks} ranks", transport.name());
+        let drawing = plot::drawing(&title, &results.part(transport, ranks));
+        put(&drawing_name(transport.name(), ranks), drawing)?;
+    }
+    put("host.md", text(arguments, results))
+}
+
+fn drawing_name(transport: &str, ranks: u32) -> String {
+    format!("host-{transport}-{ranks}.svg")
+}
+
+fn text(arguments: &Arguments, results: &Results) -> String {
+    let mut text = format!(
+        "# The host beside other libraries\n\n{}\nWritten by `{}`.\n\n",
+        arguments.about,
+        command(arguments)
+    );
+    text += &conditions(arguments, results);
+    text += &versions(results);
+    let parts = results.parts();
+    for &(transport, ranks) in &parts {
+        let part = results.part(transport, ranks);
+        let name = transport.name();
+        let _ = write!(
+            text,
+            "\n## {name}, {ranks} ranks\n\nThe best peer's time over ours; above 1 ours is faster. \
+             Geometric mean: {}.\n\n{}",
+            means(&part),
+            by_size(&part, emphasised)
+        );
+        if part.iter().any(|(_, row)| row.limit().is_some()) {
+            let share = |row: &Row| ratio(row.limit().zip(row.ours()).map(|(l, o)| l / o));
+            let _ = write!(
+                text,
+                "\nThe limit's time over ours: 1 is as fast as the machine.\n\n{}",
+                by_size(&part, share)
+            );
+        }
+        let behind: Vec<String> = part
+            .iter()
+            .filter(|(_, row)| row.is_behind())
+            .map(|(cell, row)| {
+                format!(
+                    "{} at {} ({})",
+                    cell.op,
+                    size(cell.bytes),
+                    ratio(row.ratio())
+                )
+            })
+            .collect();
+        let _ = match &behind[..] {
+            [] => writeln!(text, "\nNo cell is worse than a tie."),
+            cells => writeln!(text, "\nWorse than a tie: {}.", cells.join(", ")),
+        };
+        let _ = write!(
+            text,
+            "\nMicroseconds: ours / best peer / limit.\n\n{}\n![Time and bandwidth over size]({})\n",
+            by_size(&part, |row| {
+                let best = row.best().map(|best| best.1);
+                format!(
+                    "{} / {} / {}",
+                    time(row.ours()),
+                    time(best),
+                    time(row.limit())
+                )
+            }),
+            drawing_name(name, ranks)
+        );
+    }
+    let wrong = results.wrong();
+    if !wrong.is_empty() {
+        let _ = writeln!(text, "\n## Wrong results\n");
+    }
+    for (key, library) in wrong {
+        let (op, bytes) = (key.cell.op, size(key.cell.bytes));
+        let who = public_name(results, library);
+        let _ = writeln!(text, "- {who}: {op} at {bytes}, {} ranks", key.ranks);
+    }
+    text
+}
+
+/// Faster in bold.
+fn emphasised(row: &Row) -> String {
+    match row.ratio() {
+        Some(value) if value > TIE => format!("**{}**", ratio(Some(value))),
+        value => ratio(value),
+    }
+}
+
+/// What a reader has to know to judge the figures.
+fn conditions(arguments: &Arguments, results: &Results) -> String {
+    let input = if arguments.dirty {
+        "Send buffers are rewritten before each call, and the time that takes is taken off."
+    } else {
+        "Send buffers are not rewritten between calls: the caches keep clean copies of them."
+    };
+    let memory = if arguments.own_memory {
+        "Buffers are memory that the library allocates."
+    } else {
+        "Buffers are private memory in pages of 4 KiB."
+    };
+    let others = results.others_busy();
+    let warning = if others > QUIET {
+        " **That is too much for these figures to mean anything.**"
+    } else {
+        ""
+    };
+    format!(
+        "A call's time is the mean of calls back to back on the slowest rank; a figure is the median \
+         of the rounds. All libraries are measured in the same rounds, one right after the other, \
+         with f32 and sums, rank r on core r modulo {}. Results are checked in the first round. {input} \
+         {memory} Times within {:.0} % are a tie. The *limit* is threads that copy and add each other's \
+         buffers directly, with a flag in a cache line before and after: no library whose ranks are \
+         processes can do so. The size is the larger buffer's. Others' work on the machine took {others:.2} cores.{warning}\n",
+        cores(),
+        (TIE - 1.0) * 100.0
+    )
+}
+
+fn versions(results: &Results) -> String {
+    let mut text = String::from("\nPeers:\n\n");
+    let mut unnamed = 0;
+    for (library, version) in &results.versions {
+        match public_name(results, library) {
+            name if results.named.contains(name) => {
+                let _ = writeln!(text, "- {name}: {version}");
+            }
+            "a peer" => unnamed += 1,
+            _ => {}
+        }
+    }
+    if unnamed > 0 {
+        let _ = writeln!(
+            text,
+            "- {unnamed} more, not named here: their licences do not say that figures may be \
+             published with their names"
+        );
+    }
+    text
+}
+
+/// The name under which a library may stand on the page.
+fn public_name<'a>(results: &Results, library: &'a str) -> &'a str {
+    use crate::results::{LIMIT, OURS};
+    if results.named.contains(library) || [LIMIT, OURS].contains(&library) {
+        library
+    } else {
+        "a peer"
+    }
+}
+
+/// What repeats the run, but for the places of libraries.
+fn command(arguments: &Arguments) -> String {
+    let mut words = vec!["cargo xtask peers --page".to_owned()];
+    for (on, flag) in [
+        (arguments.quick, "--quick"),
+        (arguments.dirty, "--dirty"),
+        (arguments.own_memory, "--own-memory"),
+    ] {
+        if on {
+            words.push(flag.to_owned());
+        }
+    }
+    let mut list = |flag: &str, values: Vec<String>| {
+        if !values.is_empty() {
+            words.push(format!("{flag} {}", values.join(",")));
+        }
+    };
+    list(
+        "--ranks",
+        arguments.ranks.iter().map(u32::to_string).collect(),
+    );
+    list(
+        "--sizes",
+        arguments.sizes.iter().map(usize::to_string).collect(),
+    );
+    list(
+        "--ops",
+        arguments.ops.iter().map(|&op| op.to_owned()).collect(),
+    );
+    let transports = arguments.transport.iter();
+    list(
+        "--transport",
+        transports.map(|t| t.name().to_owned()).collect(),
+    );
+    list(
+        "--rounds",
+        arguments.rounds.iter().map(usize::to_string).collect(),
+    );
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::tests::sample;
+    use clap::Parser;
+
+    #[test]
+    fn the_page_names_only_who_may_be_named() {
+        let line = "x --dirty --ranks 2 --mpi hidden=/opt/hidden";
+        let arguments = Arguments::try_parse_from(line.split(' ')).unwrap();
+        let quiet = conditions(&arguments, &sample());
+        let mut loud = sample();
+        loud.others = vec![1.5];
+        assert!(!quiet.contains("too much") && conditions(&arguments, &loud).contains("too much"));
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &arguments, &sample()).unwrap();
+        let page = fs::read_to_string(folder.path().join("host.md")).unwrap();
+        assert!(page.contains("`cargo xtask peers --page --dirty --ranks 2 --transport shm`"));
+        assert!(page.contains("- openmpi: Open MPI v4"));
+        assert!(page.contains("- 1 more, not named"));
+        assert!(page.contains("| all_reduce | **2.00** | 0.33 |"));
+        assert!(page.contains("Worse than a tie: all_reduce at 1 MiB (0.33)."));
+        assert!(page.contains("300 / 100 / 90.0"));
+        let drawing = fs::read_to_string(folder.path().join("host-shm-2.svg")).unwrap();
+        for text in [page, drawing] {
+            assert!(!text.contains("hidden") && !text.contains("Secret"));
+        }
+    }
+}
