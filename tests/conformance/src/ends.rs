@@ -34,9 +34,9 @@ pub struct Ends<'a> {
     rounds: u64,
     /// The link; it goes before the memory that its peer writes.
     pub link: Link,
-    /// Flags that the peer signals: window [`FLAGS`].
+    /// Flags that the peer signals: window `FLAGS`.
     pub flags: Flags,
-    /// Data that the peer writes: window [`DATA`].
+    /// Data that the peer writes: window `DATA`.
     pub data: Region,
     /// Flags of this process alone.
     pub local: Flags,
