@@ -26,6 +26,7 @@ fn roce_over_a_stand_in() {
         "device",
         "memory",
         "copy",
+        "cpu",
         "reduce",
         "batch",
         "flag",
