@@ -7,15 +7,23 @@
 //!
 //! **Strangers.** Both ends prove the handshake's transcript with the communicator's keys before a
 //! byte of a put is taken. Whoever can't is dropped and counted, bounded in number, bytes and time,
-//! and never harms a link. Nothing is encrypted: who can change packets on the path can do harm.
+//! and never harms a link.
+//!
+//! **Encryption.** With `encrypt` the links speak TLS 1.3 between exactly the two ends that proved
+//! themselves (`tls`). Without it, who can read or change packets on the path can do so unseen.
 //!
 //! **Sleep.** A link sleeps on a descriptor ([`arm`](unisono_plugin::Link::arm)); a host that can't
 //! wait for one is told not to sleep. The plugin has no threads, so it never calls a waker.
 //!
-//! **Death.** A peer that closes, resets, answers no probe for `keepalive` or takes nothing for
-//! `stall_timeout` fails the link, and the error names its rank. A peer whose forked child still holds copies of the sockets looks
-//! alive from here: descriptors are closed on exec, but a child that never calls exec keeps them.
-//! That a rank died is for the control channel to say; the host then aborts the link.
+//! **Rails.** A connection that is lost is made anew, by another of the networks that both ends share
+//! if there is one, and goes on where both say that it ended (`link/upkeep.rs`).
+//!
+//! **Death.** A peer that closes or resets all connections is gone, and the error names its rank. One
+//! that answers no probe for `keepalive`, brings nothing back for `rail_timeout` while bytes are under
+//! way, or takes nothing for `stall_timeout`, is looked for by every way for `recovery`. A peer whose
+//! forked child still holds copies of the sockets looks alive from here: descriptors are closed on exec,
+//! but a child that never calls exec keeps them. That a rank died is for the control channel to say; the
+//! host then aborts the link.
 
 mod link;
 mod memory;
@@ -23,6 +31,7 @@ mod net;
 mod params;
 mod plugin;
 mod setup;
+mod tls;
 mod wire;
 
 pub use link::{Control, TcpLink};

@@ -114,6 +114,21 @@ pub(crate) unsafe fn copy_in(from: &[u8], to: *mut u8) {
     unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
 }
 
+/// Appends bytes of a put's source, or of a header, to a buffer.
+///
+/// # Safety
+/// `from` points to `length` readable bytes.
+pub(crate) unsafe fn copy_out(from: *const u8, length: usize, to: &mut Vec<u8>) {
+    to.reserve(length);
+    let held = to.len();
+    // SAFETY: by the caller's promise; there is room behind what the buffer holds, and a source
+    // never overlaps this crate's own buffers.
+    unsafe {
+        std::ptr::copy_nonoverlapping(from, to.as_mut_ptr().add(held), length);
+        to.set_len(held + length);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use unisono_plugin::{Error, Param, Params, Result};
 
 use crate::net::{Congestion, Filter, Options};
+use crate::setup::Recovery;
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -33,7 +34,8 @@ pub const PARAMS: &[Param] = &[
     ),
     Param::int(
         "connections",
-        "Connections of one link; puts of 128 KiB and more are striped over them.",
+        "Connections of one link; puts of 128 KiB and more are striped over them. There is at least \
+         one for each network that both ends share.",
         "2",
         1,
         16,
@@ -60,15 +62,15 @@ pub const PARAMS: &[Param] = &[
     ),
     Param::duration(
         "keepalive",
-        "A peer that answers no probe for this long, while nothing is sent, is gone.",
-        "15s",
+        "A path whose other end answers no probe for this long, while nothing is sent, is lost.",
+        "6s",
         SECOND,
         3600 * SECOND,
     ),
     Param::duration(
         "stall_timeout",
-        "A peer that takes nothing for this long, while bytes for it wait, is gone; a process that \
-         lives but does not poll takes nothing either.",
+        "A connection whose peer takes nothing for this long, while bytes for it wait, is lost; a \
+         process that lives but does not poll takes nothing either.",
         "120s",
         SECOND,
         86_400 * SECOND,
@@ -79,6 +81,27 @@ pub const PARAMS: &[Param] = &[
         "60s",
         SECOND,
         3600 * SECOND,
+    ),
+    Param::duration(
+        "rail_timeout",
+        "A path that brings nothing back for this long, while bytes are under way, is lost: its \
+         connections are made anew by another, or by the same when it is back.",
+        "2s",
+        SECOND / 10,
+        3600 * SECOND,
+    ),
+    Param::duration(
+        "recovery",
+        "A link fails when one of its connections is lost and could not be made anew for this long.",
+        "10s",
+        SECOND / 10,
+        3600 * SECOND,
+    ),
+    Param::bool(
+        "encrypt",
+        "Encrypts all links (TLS 1.3 between the two ranks, proved by the job's secret). Either all \
+         ranks set it or none.",
+        false,
     ),
     Param::bytes(
         "bandwidth",
@@ -106,6 +129,8 @@ pub(crate) struct Config {
     pub(crate) connections: u16,
     pub(crate) options: Options,
     pub(crate) connect_timeout: Duration,
+    pub(crate) encrypt: bool,
+    pub(crate) recovery: Recovery,
     pub(crate) bandwidth: Option<u64>,
     pub(crate) latency: Duration,
 }
@@ -133,6 +158,11 @@ impl Config {
                 stall: params.duration("stall_timeout")?,
             },
             connect_timeout: params.duration("connect_timeout")?,
+            encrypt: params.bool("encrypt")?,
+            recovery: Recovery {
+                rail_timeout: params.duration("rail_timeout")?,
+                limit: params.duration("recovery")?,
+            },
             bandwidth: Some(params.bytes("bandwidth")?).filter(|rate| *rate > 0),
             latency: params.duration("latency")?,
         })

@@ -8,7 +8,7 @@ use unisono_plugin::{
     Result, Scope, Status,
 };
 
-use crate::link::{Connecting, End, Inner, TcpLink};
+use crate::link::{Access, Connecting, End, Inner, TcpLink};
 use crate::net::{Address, Interface, Node, Poller, interfaces, nic_bytes_per_second, this_node};
 use crate::params::{Config, PARAMS};
 use crate::setup::{Acceptor, Call, Dialer, Key, Listener, Mailbox};
@@ -88,6 +88,7 @@ impl Plugin for TcpPlugin {
         ips.sort_by_key(|ip| (ip.is_loopback(), ip.is_ipv6()));
         let address = Address {
             port: listener.port(),
+            encrypt: config.encrypt,
             node,
             instance,
             ips,
@@ -115,10 +116,23 @@ impl TcpInstance {
 
     fn end(&self, request: &LinkRequest<'_>, poller: &Arc<Poller>) -> Result<End> {
         let (here, there) = (request.channel.rank(), request.peer);
+        let address = Address::decode(request.peer_address);
+        if let Ok(address) = &address
+            && address.encrypt != self.config.encrypt
+        {
+            let (with, without) = match address.encrypt {
+                true => (there, here),
+                false => (here, there),
+            };
+            return Err(Error::invalid(format!(
+                "tcp: encrypt: rank {with} encrypts its links and rank {without} does not: set it \
+                 alike on all ranks"
+            )));
+        }
         if here < there {
-            let address = Address::decode(request.peer_address)
+            let address = address
                 .map_err(|error| Error::invalid(format!("the address of rank {there}: {error}")))?;
-            let targets = address.targets(self.node, &self.local);
+            let (targets, rails) = address.targets(self.node, &self.local);
             if targets.is_empty() {
                 return Err(Error::new(
                     Status::Link,
@@ -129,9 +143,14 @@ impl TcpInstance {
                 channel: request.channel,
                 peer: there,
                 instance: address.instance,
-                connections: self.config.connections,
+                connections: self
+                    .config
+                    .connections
+                    .max(u16::try_from(rails).unwrap_or(1))
+                    .min(16),
+                encrypt: self.config.encrypt,
             };
-            return Ok(End::Dialer(Dialer::new(call, targets)));
+            return Ok(End::Dialer(Dialer::new(call, targets, rails)));
         }
         let key = Key {
             channel: request.channel.id(),
@@ -141,6 +160,7 @@ impl TcpInstance {
         let mailbox = Arc::new(Mailbox::new(Arc::clone(poller)));
         Ok(End::Acceptor(Acceptor::new(
             self.listener.register(key, mailbox),
+            self.config.encrypt,
         )))
     }
 }
@@ -187,11 +207,10 @@ impl Instance for TcpInstance {
         }
         let failed = |error: std::io::Error| system("cannot make a link", &error);
         let poller = Poller::new().map_err(failed)?;
-        let connecting = Connecting::new(
+        let access = Access::new(
             self.end(&request, &poller)?,
             Arc::clone(&self.listener),
             Arc::clone(&poller),
-            self.config.connect_timeout,
         )
         .map_err(failed)?;
         Ok(TcpLink::new(Inner::new(
@@ -199,7 +218,8 @@ impl Instance for TcpInstance {
             peer,
             poller,
             Arc::clone(&self.listener),
-            connecting,
+            Connecting::new(access, self.config.connect_timeout),
+            self.config.recovery,
         )))
     }
 }

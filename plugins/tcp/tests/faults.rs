@@ -3,8 +3,10 @@
 mod common;
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Command as Process, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use common::*;
@@ -80,6 +82,42 @@ fn a_frame_that_breaks_the_protocol_fails_that_link_only() {
     let source = Memory::new(64);
     bystanders[0].submit(&Commands::default().put(put(source.address(), 8, 0, Some(0))));
     drive(&mut bystanders, |e| e[1].raised(0) == 1);
+}
+
+/// What a peer that has proved itself may say all the same: frames with bits changed, cut or doubled.
+#[test]
+fn no_frames_break_a_link() {
+    let full = std::env::var_os("UNISONO_SOAK").is_some();
+    let rounds = if full { 20_000 } else { 200 };
+    let (mut random, mut refused) = (Random(17), 0);
+    for round in 0..rounds {
+        let (mut end, mut stream) = by_hand();
+        let mut said = Vec::new();
+        for number in 0..3 {
+            let (at, length) = (random.below(4096), random.below(300) as u32);
+            let frame = raw::frame(DATA, number, at, u64::from(length), length);
+            said.extend(raw::signalled(frame, FLAGS, random.below(64) * 64));
+            said.extend(random.bytes(length as usize));
+        }
+        for _ in 0..=random.below(3) {
+            let at = random.below(said.len() as u64) as usize;
+            match random.below(4) {
+                0 => said.truncate(at),
+                1 => said.extend_from_within(at..),
+                _ => said[at] ^= 1 << random.below(8),
+            }
+            if said.is_empty() {
+                break;
+            }
+        }
+        stream.write_all(&said).unwrap();
+        drop(stream);
+        let error = failure(&mut end);
+        assert!(error.message().contains("rank 0"), "{round}: {error}");
+        refused += u64::from(error.status() == Status::Link);
+    }
+    println!("{rounds} of 20000 peers, {refused} of them broke the protocol");
+    assert!(refused > rounds / 4);
 }
 
 #[test]
@@ -281,7 +319,133 @@ fn a_peer_that_reads_nothing_blocks_but_does_not_fail() {
     assert_eq!(phase(&end.link), QueuePhase::Waiting);
     let mut header = [0; 72];
     stream.read_exact(&mut header).unwrap();
-    assert_eq!(header[..4], [0x46, 0x55, 1, 0]);
+    assert_eq!(header[..4], [0x46, 0x55, 4, 0]);
+    stream.read_exact(&mut header).unwrap();
+    assert_eq!(header[..4], [0x46, 0x55, 1, 4]);
     drop(stream);
     assert_eq!(failure(&mut end).status(), Status::Peer);
+}
+
+/// A connection that is carried, and whether it was cut.
+type Carried = (TcpStream, Arc<AtomicBool>);
+
+/// Carries connections to a port of loopback, cuts one of them now and then, and delivers what it held
+/// of a cut one late.
+fn cutter(to: u16, cuts: &'static AtomicU64) -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let lines: Arc<Mutex<Vec<Carried>>> = Arc::default();
+    let carried = Arc::clone(&lines);
+    std::thread::spawn(move || {
+        for near in listener.incoming() {
+            let (near, far) = (
+                near.unwrap(),
+                TcpStream::connect(("127.0.0.1", to)).unwrap(),
+            );
+            let cut = Arc::new(AtomicBool::new(false));
+            let other = (far.try_clone().unwrap(), near.try_clone().unwrap());
+            lines
+                .lock()
+                .unwrap()
+                .push((near.try_clone().unwrap(), Arc::clone(&cut)));
+            for (mut from, mut to) in [(near, far), other] {
+                let cut = Arc::clone(&cut);
+                std::thread::spawn(move || {
+                    let mut some = vec![0; 64 << 10];
+                    while let Ok(got @ 1..) = from.read(&mut some) {
+                        if cut.load(Ordering::Acquire) {
+                            std::thread::sleep(Duration::from_millis(30));
+                        }
+                        if to.write_all(&some[..got]).is_err() {
+                            break;
+                        }
+                    }
+                    let _ = to.shutdown(std::net::Shutdown::Both);
+                });
+            }
+        }
+    });
+    std::thread::spawn(move || {
+        let mut random = Random(9);
+        while Arc::strong_count(&carried) > 1 {
+            std::thread::sleep(Duration::from_millis(40));
+            let mut carried = carried.lock().unwrap();
+            if carried.len() < 4 {
+                continue; // one is not back yet
+            }
+            let which = random.below(carried.len() as u64) as usize;
+            let (near, cut) = carried.swap_remove(which);
+            cut.store(true, Ordering::Release);
+            let _ = near.shutdown(std::net::Shutdown::Both);
+            cuts.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    port
+}
+
+/// Sources are used again as soon as puts are complete, windows as soon as flags are raised: what comes
+/// late, or twice, would show.
+#[test]
+fn connections_that_are_cut_are_made_anew_and_nothing_lands_late() {
+    static CUTS: AtomicU64 = AtomicU64::new(0);
+    cut_at_random(&CUTS, &[("connections", 4)]);
+}
+
+/// The same where what is sent lies in records, of which the kernel has had a part.
+#[test]
+fn connections_that_are_encrypted_and_cut_are_made_anew() {
+    static CUTS: AtomicU64 = AtomicU64::new(0);
+    let set = [("connections", 4), ("encrypt", 1), ("send_buffer", 65_536)];
+    cut_at_random(&CUTS, &set);
+}
+
+fn cut_at_random(cuts: &'static AtomicU64, parameters: &[(&'static str, i64)]) {
+    let bytes = 1 << 20;
+    let instances = [0, 1].map(|_| instance(parameters, "").unwrap());
+    let mut addresses = [0, 1].map(|i: usize| instances[i].address().unwrap());
+    let real = u16::from_le_bytes([addresses[1][2], addresses[1][3]]);
+    addresses[1][2..4].copy_from_slice(&cutter(real, cuts).to_le_bytes());
+    let mut rank = 0;
+    let mut ends = instances.map(|instance| {
+        let identity = Identity { secret: 5, rank };
+        let peer = 1 - rank;
+        rank += 1;
+        End::new(instance, identity, (peer, &addresses[peer as usize]), bytes)
+    });
+    let tokens = [ends[1].tokens.clone(), ends[0].tokens.clone()];
+    for (end, tokens) in ends.iter_mut().zip(&tokens) {
+        end.import(tokens);
+    }
+    let sources = [Memory::new(bytes), Memory::new(bytes)];
+    let mut random = Random(3);
+    let mut puts = 0;
+    while cuts.load(Ordering::Relaxed) < 20 {
+        let fresh = [random.bytes(bytes), random.bytes(bytes)];
+        let mut batch = [Commands::default(), Commands::default()];
+        let mut at = 0;
+        while at < bytes {
+            let most = [300, 20_000, 300_000][random.below(3) as usize];
+            let length = (1 + random.below(most) as usize).min(bytes - at);
+            for (batch, source) in batch.iter_mut().zip(&sources) {
+                let one = put(source.address() + at as u64, length, at, Some(0));
+                *batch = std::mem::take(batch).put(one);
+            }
+            at += length;
+            puts += 1;
+        }
+        for ((end, batch), (source, fresh)) in
+            ends.iter_mut().zip(&batch).zip(sources.iter().zip(&fresh))
+        {
+            source.write(0, fresh);
+            end.submit(batch);
+        }
+        drive(&mut ends, |ends| {
+            ends.iter()
+                .all(|e| e.raised(0) == puts && phase(&e.link) == QueuePhase::Idle)
+        });
+        for (end, fresh) in ends.iter().zip(fresh.iter().rev()) {
+            assert!(&end.data.read(0, bytes) == fresh, "wrong bytes");
+        }
+    }
+    assert_eq!(ends[0].link.statistics().unwrap().puts_received, puts);
 }

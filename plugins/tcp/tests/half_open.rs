@@ -46,6 +46,8 @@ fn alone() -> bool {
 const SILENCE: &[(&str, i64)] = &[
     ("keepalive", 3_000_000_000),
     ("stall_timeout", 3_000_000_000),
+    ("rail_timeout", 1_000_000_000),
+    ("recovery", 1_000_000_000),
 ];
 
 #[test]

@@ -1,26 +1,47 @@
 //! One of a link's connections: both directions, and its place in the link's set.
+//!
+//! What a connection was to bring outlives its socket: another takes its place, and goes on where both
+//! ends say that the one before it ended.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::broken::Broken;
 use super::incoming::{Incoming, Landed};
+use super::order::Order;
 use super::outbox::Outbox;
 use super::outgoing::Outgoing;
-use crate::net::{Interest, Options, Polled, Poller, discard_input};
+use super::put::Lines;
+use super::stream::Stream;
+use crate::net::{Heard, Interest, Options, Poller, Silence};
 use crate::setup::Authenticated;
+use crate::wire::Frame;
 
 /// A connection that both ends have proved.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    socket: Polled,
+    stream: Stream,
     /// The other end, for messages.
     pub(crate) name: String,
+    /// Of all that were tried in its place, the newest that stands.
+    pub(crate) generation: u16,
+    /// Which of the peer's addresses it goes to; known to the dialer alone.
+    pub(crate) target: usize,
     pub(crate) incoming: Incoming,
     pub(crate) outgoing: Outgoing,
     /// Whether the peer may still say something.
     pub(crate) open: bool,
+    /// Why it needs another in its place, if it does.
+    pub(crate) trouble: Option<Trouble>,
+    silence: Silence,
+}
+
+/// A connection that was lost.
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    pub(crate) since: Instant,
+    pub(crate) cause: Broken,
 }
 
 impl Connection {
@@ -31,23 +52,49 @@ impl Connection {
     ) -> io::Result<Self> {
         options.after(&authenticated.fd)?;
         Ok(Self {
-            socket: Polled::new(authenticated.fd, Arc::clone(poller)),
-            name: authenticated.name,
+            name: authenticated.name.clone(),
+            generation: authenticated.generation,
+            target: authenticated.target,
+            stream: Stream::new(authenticated, poller),
             incoming: Incoming::new(),
-            outgoing: Outgoing::default(),
+            outgoing: Outgoing::new(),
             open: true,
+            trouble: None,
+            silence: Silence::default(),
         })
+    }
+
+    /// Takes a new socket in place of the old one, which is read no further: both ends go on where
+    /// they say that it ended.
+    pub(crate) fn replace(
+        &mut self,
+        by: Authenticated,
+        options: &Options,
+        poller: &Arc<Poller>,
+        order: &mut Order,
+    ) -> io::Result<()> {
+        options.after(&by.fd)?;
+        // The old socket is closed here, before this end says what it has.
+        (self.generation, self.target) = (by.generation, by.target);
+        self.name.clone_from(&by.name);
+        self.stream = Stream::new(by, poller);
+        let received = self.incoming.restart(order);
+        self.outgoing.restart(received);
+        (self.open, self.silence) = (true, Silence::default());
+        Ok(())
     }
 
     /// Sends what the kernel takes; see [`Outgoing::flush`].
     pub(crate) fn flush(
         &mut self,
-        place: (usize, usize),
+        place: (usize, Lines),
         outbox: &mut Outbox,
         budget: u64,
     ) -> io::Result<u64> {
-        let fd = self.socket.fd().as_fd();
-        self.outgoing.flush(fd, place, outbox, budget)
+        if !self.open {
+            return Ok(0);
+        }
+        self.outgoing.flush(&mut self.stream, place, outbox, budget)
     }
 
     /// Takes what has come; see [`Incoming::pull`].
@@ -59,20 +106,49 @@ impl Connection {
         if !self.open {
             return Ok((0, false));
         }
-        self.incoming.pull(self.socket.fd().as_fd(), landed, budget)
+        let pulled = self.incoming.pull(&mut self.stream, landed, budget);
+        if let Some(received) = self.incoming.acknowledge() {
+            self.outgoing.say(&Frame::Ack { received });
+        }
+        pulled
+    }
+
+    /// How long the path has been silent; nothing, if the connection is over.
+    pub(crate) fn look(&mut self, now: Instant) -> Option<Heard> {
+        self.open.then(|| self.silence.look(self.stream.fd(), now))
+    }
+
+    /// Counts silence afresh.
+    pub(crate) fn forget_silence(&mut self) {
+        self.silence = Silence::default();
+    }
+
+    /// The other end's address, without its port: a rail leads there.
+    pub(crate) fn host(&self) -> &str {
+        self.name.rsplit_once(':').map_or("", |(host, _)| host)
+    }
+
+    /// Whether it can carry what waits.
+    pub(crate) const fn is_well(&self) -> bool {
+        self.open && self.trouble.is_none()
     }
 
     /// Watches for what can make it go on.
     pub(crate) fn watch(&mut self, key: u64) -> io::Result<()> {
         let read = self.open && !self.incoming.is_held();
-        let interest = Interest::of(read, self.outgoing.is_blocked());
-        self.socket.watch(interest, key)
+        let interest = Interest::of(read, self.open && self.outgoing.is_blocked());
+        self.stream.watch(interest, key)
+    }
+
+    /// Whether there is something to take that watching would not tell of.
+    pub(crate) fn holds_input(&mut self) -> bool {
+        self.open && !self.incoming.is_held() && self.stream.holds_input()
     }
 
     /// The last word, and nothing left unread that would turn it into a reset.
     pub(crate) fn end(&mut self, sequence: u64, aborted: bool) {
         self.outgoing
-            .say_goodbye(self.socket.fd().as_fd(), sequence, aborted);
-        discard_input(self.socket.fd().as_fd());
+            .say_goodbye(&mut self.stream, sequence, aborted);
+        self.stream.discard_input();
     }
 }

@@ -1,9 +1,11 @@
 //! A link whose connections stand: turns of sending and receiving.
 
 use std::io;
+use std::time::Instant;
 
-use unisono_plugin::{LinkStatistics, Result};
+use unisono_plugin::{Host, LinkStatistics, Result};
 
+use super::access::Access;
 use super::broken::Broken;
 use super::connecting::Connected;
 use super::connection::Connection;
@@ -11,25 +13,42 @@ use super::farewell::{self, Farewell};
 use super::incoming::Landed;
 use super::order::Order;
 use super::outbox::Outbox;
+use super::put::Lines;
+use super::upkeep::Upkeep;
 use super::window::Windows;
-use crate::setup::Registration;
+use crate::setup::Recovery;
 
 /// Bytes that one connection moves each way in one turn: then it is the next one's.
 const TURN_BYTES: u64 = 1 << 20;
 /// Polls between two looks at connections from which nothing is awaited.
 const GLANCE: u32 = 16;
-/// Polls between two looks at the shared listener.
-const TEND: u32 = 1 << 13;
+/// Polls between two looks at the clock and at the shared listener.
+const TEND: u32 = 1 << 10;
+/// As long as a connection needs another in its place.
+const TEND_OFTEN: u32 = 1 << 4;
 
 /// All connections, and the order in which puts land.
 #[derive(Debug)]
 pub(crate) struct Established {
-    peer: u32,
-    connections: Vec<Connection>,
-    order: Order,
+    pub(super) peer: u32,
+    pub(super) connections: Vec<Connection>,
+    pub(super) order: Order,
+    pub(super) lines: Lines,
     polls: u32,
-    /// Refuses who asks for this link again.
-    _registration: Option<Registration>,
+    /// Whether the first connections have all begun.
+    begun: bool,
+    pub(super) access: Access,
+    pub(super) upkeep: Upkeep,
+}
+
+/// Over what puts are striped.
+pub(super) fn lines(connections: &[Connection]) -> Lines {
+    Lines {
+        count: connections.len(),
+        rails: connections
+            .windows(2)
+            .any(|two| two[0].host() != two[1].host()),
+    }
 }
 
 /// What the link lends for a turn.
@@ -49,25 +68,42 @@ pub(crate) struct Turn {
 }
 
 impl Established {
-    pub(crate) fn new(peer: u32, connected: Connected) -> Self {
+    pub(crate) fn new(peer: u32, connected: Connected, recovery: Recovery, host: Host) -> Self {
         Self {
             peer,
+            upkeep: Upkeep::new(connected.connections.len(), recovery, host),
+            lines: lines(&connected.connections),
             connections: connected.connections,
             order: Order::default(),
             polls: 0,
-            _registration: connected.registration,
+            begun: false,
+            access: connected.access,
         }
     }
 
-    /// Counts polls; true now and then.
+    /// Counts polls; true now and then, and often while a connection is missing.
     pub(crate) fn is_time_to_tend(&mut self) -> bool {
         self.polls = self.polls.wrapping_add(1);
-        self.polls.is_multiple_of(TEND)
+        let often = self.connections.iter().any(|c| c.trouble.is_some());
+        self.polls
+            .is_multiple_of(if often { TEND_OFTEN } else { TEND })
+    }
+
+    /// Whether both ends have begun on every one of the first connections.
+    pub(crate) fn has_begun(&mut self) -> bool {
+        let begun = |c: &Connection| c.outgoing.is_going() && !c.outgoing.has_words();
+        self.begun = self.begun || self.connections.iter().all(begun);
+        self.begun
+    }
+
+    /// Whether bytes wait for the kernel to take them.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.connections.iter().any(|c| c.outgoing.is_blocked())
     }
 
     /// The next poll asks every connection.
     pub(crate) fn wake(&mut self) {
-        self.polls = self.polls.next_multiple_of(GLANCE).wrapping_sub(1);
+        self.polls = (self.polls / TEND * TEND).wrapping_add(TEND - 1);
         for connection in &mut self.connections {
             connection.incoming.wake();
             connection.outgoing.wake();
@@ -84,7 +120,7 @@ impl Established {
             moved: desk.outbox.advance()?,
             ..Turn::default()
         };
-        if !desk.outbox.is_empty() {
+        if !desk.outbox.is_empty() || self.is_blocked() {
             self.send(desk, budget, &mut turn)?;
         }
         self.receive(desk, budget, &mut turn)?;
@@ -93,18 +129,19 @@ impl Established {
     }
 
     fn send(&mut self, desk: &mut Desk<'_>, budget: u64, turn: &mut Turn) -> Result<()> {
-        let count = self.connections.len();
-        for at in 0..count {
+        let lines = self.lines;
+        for at in 0..lines.count {
             let Connection { outgoing, .. } = &self.connections[at];
             if at > 0 && !outgoing.is_blocked() && !desk.outbox.has_unclaimed() {
                 continue;
             }
-            match self.connections[at].flush((at, count), desk.outbox, budget) {
+            let most = if lines.rails { 1 } else { budget };
+            match self.connections[at].flush((at, lines), desk.outbox, most) {
                 Ok(sent) => {
                     turn.bytes += sent;
-                    turn.more |= sent >= budget;
+                    turn.more |= sent >= most;
                 }
-                Err(error) => return Err(self.lost(at, &Broken::System(error), desk)),
+                Err(error) => self.part(at, Broken::System(error), desk)?,
             }
         }
         turn.more |= desk.outbox.advance()? && desk.outbox.has_unclaimed();
@@ -115,8 +152,10 @@ impl Established {
         let glance = self.polls.is_multiple_of(GLANCE);
         let mut received = 0;
         for at in 0..self.connections.len() {
-            let awaited = at == 0 || glance || self.order.is_waiting();
-            let incoming = &mut self.connections[at].incoming;
+            let Connection {
+                incoming, outgoing, ..
+            } = &mut self.connections[at];
+            let awaited = at == 0 || glance || outgoing.awaits_peer() || self.order.is_waiting();
             if !awaited || !incoming.is_due() {
                 continue;
             }
@@ -125,8 +164,9 @@ impl Established {
                     received += bytes;
                     turn.more |= more;
                 }
-                Err(broken) => self.part(at, &broken, desk)?,
+                Err(broken) => self.part(at, broken, desk)?,
             }
+            self.hear(at, desk)?;
             if let Some(word) = self.connections[at].incoming.goodbye()
                 && word.aborted
             {
@@ -134,10 +174,30 @@ impl Established {
             }
         }
         turn.bytes += received;
+        if received > 0 {
+            self.answer(desk)?;
+        }
+        self.check_order(desk)?;
         // What landed may let another connection go on, or raise the flag that the queue's head
         // waits for.
         turn.more |= received > 0 && (!desk.outbox.is_empty() || self.can_release());
         Ok(())
+    }
+
+    /// A put that every connection is ahead of can't come any more: each brings puts in order.
+    fn check_order(&mut self, desk: &mut Desk<'_>) -> Result<()> {
+        let mut open = self.connections.iter().filter(|c| c.open).peekable();
+        let is_whole = self.connections.iter().all(|c| c.trouble.is_none());
+        if !is_whole
+            || open.peek().is_none()
+            || !open.all(|c| c.incoming.is_held())
+            || self.can_release()
+        {
+            return Ok(());
+        }
+        let missing = self.order.next();
+        let why = Broken::Protocol(format!("put {missing} was left out"));
+        Err(self.lost(0, &why, desk))
     }
 
     fn pull(&mut self, at: usize, desk: &mut Desk<'_>, budget: u64) -> Result<(u64, bool), Broken> {
@@ -150,19 +210,68 @@ impl Established {
         self.connections[at].pull(&mut landed, budget)
     }
 
-    /// A connection has come to its end: as announced, or the link is lost.
-    fn part(&mut self, at: usize, broken: &Broken, desk: &mut Desk<'_>) -> Result<()> {
-        let connection = &mut self.connections[at];
-        let announced = connection.incoming.goodbye().is_some();
-        if announced && !matches!(broken, Broken::Protocol(_)) {
-            connection.open = false;
+    /// What the peer said about a connection.
+    fn hear(&mut self, at: usize, desk: &mut Desk<'_>) -> Result<()> {
+        let said = self.connections[at].incoming.take_said();
+        if let Some(received) = said.resumed {
+            let again = self.connections[at].outgoing.resume(received, desk.outbox);
+            match again {
+                Ok(again) => self.recovered(at, again),
+                Err(broken) => return Err(self.lost(at, &broken, desk)),
+            }
+        }
+        if let Some(received) = said.acknowledged {
+            let outgoing = &mut self.connections[at].outgoing;
+            if let Err(broken) = outgoing.acknowledge(received, desk.outbox) {
+                return Err(self.lost(at, &broken, desk));
+            }
+        }
+        if let Some((index, generation)) = said.lost {
+            self.told(usize::from(index), generation, desk)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the peer at once what has landed.
+    fn answer(&mut self, desk: &mut Desk<'_>) -> Result<()> {
+        let lines = self.lines;
+        for at in 0..lines.count {
+            let connection = &mut self.connections[at];
+            if connection.outgoing.has_words()
+                && let Err(error) = connection.flush((at, lines), desk.outbox, 1)
+            {
+                self.part(at, Broken::System(error), desk)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A connection has come to its end: as announced, or it needs another in its place.
+    pub(super) fn part(&mut self, at: usize, broken: Broken, desk: &mut Desk<'_>) -> Result<()> {
+        if matches!(broken, Broken::Protocol(_)) {
+            return Err(self.lost(at, &broken, desk));
+        }
+        if matches!(broken, Broken::System(_)) {
+            // What had come before may say why.
+            let _ = self.pull(at, desk, u64::MAX);
+        }
+        if let Some(word) = self.connections[at].incoming.goodbye() {
+            if word.aborted {
+                return Err(farewell::gave_up(self.peer, &self.connections[at].name));
+            }
+            self.connections[at].open = false;
             return Ok(());
         }
-        Err(self.lost(at, broken, desk))
+        self.lose(at, broken, Instant::now(), desk)
     }
 
     /// Why the link is lost: if the peer said on any connection that it gave up, then that.
-    fn lost(&mut self, at: usize, broken: &Broken, desk: &mut Desk<'_>) -> unisono_plugin::Error {
+    pub(super) fn lost(
+        &mut self,
+        at: usize,
+        broken: &Broken,
+        desk: &mut Desk<'_>,
+    ) -> unisono_plugin::Error {
         if !matches!(broken, Broken::Protocol(_)) {
             for other in 0..self.connections.len() {
                 let _ = self.pull(other, desk, TURN_BYTES);
@@ -175,13 +284,17 @@ impl Established {
                 }
             }
         }
-        let whose = Farewell {
+        self.whose(at).lost(broken)
+    }
+
+    /// Which connection, for messages.
+    pub(super) fn whose(&self, at: usize) -> Farewell<'_> {
+        Farewell {
             peer: self.peer,
             name: &self.connections[at].name,
             connection: at,
             connections: self.connections.len(),
-        };
-        whose.lost(broken)
+        }
     }
 
     /// Whether the peer has said goodbye on every connection and all that it sent has landed.
@@ -189,7 +302,7 @@ impl Established {
     /// # Errors
     /// It has, but something of what it sent is missing.
     pub(crate) fn is_ended(&self) -> Result<bool> {
-        if self.connections.iter().any(|c| c.open) {
+        if self.connections.iter().any(Connection::is_well) {
             return Ok(false);
         }
         let said = self
@@ -198,10 +311,13 @@ impl Established {
             .filter_map(|c| c.incoming.goodbye())
             .map(|word| word.sequence)
             .max();
-        if said != Some(self.order.next()) || self.order.is_waiting() {
-            return Err(farewell::cut_short(self.peer));
+        if said == Some(self.order.next()) && !self.order.is_waiting() {
+            return Ok(true);
         }
-        Ok(true)
+        if self.connections.iter().any(|c| c.trouble.is_some()) {
+            return Ok(false); // the rest may still come
+        }
+        Err(farewell::cut_short(self.peer))
     }
 
     /// Watches every connection for what can make it go on; false if something can already.
@@ -209,13 +325,17 @@ impl Established {
         let free = self
             .connections
             .first()
-            .is_some_and(|c| !c.outgoing.is_blocked());
+            .is_some_and(|c| c.is_well() && c.outgoing.is_free());
         if (outbox.has_unclaimed() && free) || self.can_release() {
             return Ok(false);
         }
         for (key, connection) in (0..).zip(&mut self.connections) {
+            if connection.holds_input() {
+                return Ok(false);
+            }
             connection.watch(key)?;
         }
+        self.access.arm(self.next_look())?;
         Ok(true)
     }
 

@@ -1,6 +1,7 @@
 //! How a link ends, in words.
 
 use std::io;
+use std::time::Duration;
 
 use unisono_plugin::{Error, Status};
 
@@ -17,35 +18,39 @@ pub(crate) struct Farewell<'a> {
 impl Farewell<'_> {
     /// The link can't go on.
     pub(crate) fn lost(&self, broken: &Broken) -> Error {
+        let what = format!("{} {broken}", self.who());
+        match broken {
+            Broken::System(error) => Error::system(Status::Peer, &what, error),
+            Broken::Protocol(_) => Error::new(Status::Link, what),
+            _ => Error::new(Status::Peer, what),
+        }
+    }
+
+    /// No other connection could be made in its place.
+    pub(crate) fn given_up(&self, broken: &Broken, tried: &str, limit: Duration) -> Error {
+        let what = format!(
+            "no way to {} was found within {limit:.1?} (`recovery`); {tried}; before that it {broken}",
+            self.who()
+        );
+        let late = io::Error::from_raw_os_error(libc::ETIMEDOUT);
+        match broken {
+            Broken::System(error) => Error::system(Status::Peer, &what, error),
+            _ => Error::system(Status::Peer, &what, &late),
+        }
+    }
+
+    /// The peer and the connection, for people.
+    pub(crate) fn who(&self) -> String {
         let Self {
             peer,
             name,
             connection,
             connections,
         } = self;
-        let whose = format!(
+        format!(
             "rank {peer} at {name} (connection {} of {connections})",
             connection + 1
-        );
-        match broken {
-            Broken::End => Error::new(
-                Status::Peer,
-                format!("{whose} closed its end: its process has died or left"),
-            ),
-            Broken::System(error) if error.kind() == io::ErrorKind::TimedOut => Error::system(
-                Status::Peer,
-                &format!(
-                    "{whose} has not answered for as long as `keepalive` or `stall_timeout` allows"
-                ),
-                error,
-            ),
-            Broken::System(error) => {
-                Error::system(Status::Peer, &format!("{whose} is lost"), error)
-            }
-            Broken::Protocol(what) => {
-                Error::new(Status::Link, format!("{whose} broke the protocol: {what}"))
-            }
-        }
+        )
     }
 }
 

@@ -2,14 +2,14 @@
 #![allow(unsafe_code, reason = "the kernel writes into windows by address")]
 
 use std::io;
-use std::os::fd::BorrowedFd;
 
 use super::backoff::Backoff;
 use super::broken::Broken;
 use super::order::{Admission, Order};
+use super::stream::Stream;
 use super::window::Windows;
 use crate::memory;
-use crate::net::{Piece, receive};
+use crate::net::Piece;
 use crate::wire::{FRAME_BYTES, Frame, Signal};
 
 /// Small frames are read whole, several at once, through this buffer.
@@ -17,6 +17,10 @@ const BUFFER: usize = 4096;
 /// Behind a frame of at least this length only the next header is read into the buffer: copying
 /// bytes twice costs more than a call.
 const LARGE: u64 = 16 << 10;
+
+/// Frames and bytes that the peer is not told of, if it does not wait for that: it keeps copies of them.
+const UNTOLD_MAX: u32 = 16;
+const UNTOLD_BYTES_MAX: u64 = 64 << 10;
 
 /// What the peer said last on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +41,19 @@ struct Landing {
     landed: u64,
     total: u64,
     signal: Option<Signal>,
+    acknowledge: bool,
     admitted: bool,
+}
+
+/// What the peer said about the connection itself, since it was last asked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Said {
+    /// It has so many frames.
+    pub(crate) acknowledged: Option<u64>,
+    /// It has so many frames of the connections before this one.
+    pub(crate) resumed: Option<u64>,
+    /// It has lost this connection, of this generation.
+    pub(crate) lost: Option<(u16, u16)>,
 }
 
 /// The receive side of one connection.
@@ -50,6 +66,15 @@ pub(crate) struct Incoming {
     /// Whether the last frame was large.
     large: bool,
     goodbye: Option<Goodbye>,
+    /// Frames of puts that have landed, over this connection and those before it.
+    received: u64,
+    /// How many of them the peer was not told of, and whether it waits for that.
+    untold: u32,
+    untold_bytes: u64,
+    is_asked: bool,
+    said: Said,
+    /// Whether the peer must first say what it has.
+    fresh: bool,
     backoff: Backoff,
 }
 
@@ -69,8 +94,43 @@ impl Incoming {
             landing: None,
             large: false,
             goodbye: None,
+            received: 0,
+            untold: 0,
+            untold_bytes: 0,
+            is_asked: false,
+            said: Said::default(),
+            fresh: true,
             backoff: Backoff::default(),
         }
+    }
+
+    /// Another connection takes this one's place: a frame that was cut off will come again. Returns
+    /// how many have landed.
+    pub(crate) fn restart(&mut self, order: &mut Order) -> u64 {
+        if let Some(landing) = self.landing.take().filter(|l| l.admitted) {
+            order.revoke(landing.sequence, landing.length);
+        }
+        self.unread = 0..0;
+        (self.large, self.is_asked) = (false, false);
+        (self.untold, self.untold_bytes) = (0, 0);
+        (self.goodbye, self.said, self.fresh) = (None, Said::default(), true);
+        self.backoff = Backoff::default();
+        self.received
+    }
+
+    /// What the peer said about the connection itself since this was last asked.
+    pub(crate) fn take_said(&mut self) -> Said {
+        std::mem::take(&mut self.said)
+    }
+
+    /// How many frames have landed, if it is time to tell the peer.
+    pub(crate) fn acknowledge(&mut self) -> Option<u64> {
+        let is_much = self.untold >= UNTOLD_MAX || self.untold_bytes >= UNTOLD_BYTES_MAX;
+        if !self.is_asked && !is_much {
+            return None;
+        }
+        (self.is_asked, self.untold, self.untold_bytes) = (false, 0, 0);
+        Some(self.received)
     }
 
     /// The peer's last word, if it was said.
@@ -103,7 +163,7 @@ impl Incoming {
     /// be there.
     pub(crate) fn pull(
         &mut self,
-        fd: BorrowedFd<'_>,
+        stream: &mut Stream,
         landed: &mut Landed<'_>,
         budget: u64,
     ) -> Result<(u64, bool), Broken> {
@@ -126,7 +186,7 @@ impl Incoming {
             };
             // SAFETY: `prepare` found the place in a window that the host keeps alive until it
             // is closed, which needs the same lock; the spare is the buffer's own free part.
-            match unsafe { receive(fd, used) } {
+            match unsafe { stream.receive(used) } {
                 Ok(0) => return Err(Broken::End),
                 Ok(got) => {
                     self.backoff.moved();
@@ -141,6 +201,9 @@ impl Incoming {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.backoff.missed();
                     return Ok((moved, false));
+                }
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                    return Err(Broken::Protocol(error.to_string()));
                 }
                 Err(error) => return Err(Broken::System(error)),
             }
@@ -222,6 +285,10 @@ impl Incoming {
                 }
                 landed.order.land(landing.sequence, landing.length);
                 *landed.bytes += landing.length;
+                self.received += 1;
+                self.untold += 1;
+                self.untold_bytes += landing.length;
+                self.is_asked |= landing.acknowledge;
                 self.landing = None;
                 settle(landed)?;
             }
@@ -238,6 +305,10 @@ impl Incoming {
         if self.goodbye.is_some() {
             return Err(Broken::Protocol("a frame after the last one".to_owned()));
         }
+        if self.fresh != matches!(frame, Frame::Resume { .. }) {
+            let what = "a connection must begin where the one before it ended, and only then";
+            return Err(Broken::Protocol(what.to_owned()));
+        }
         match frame {
             Frame::Put {
                 sequence,
@@ -246,6 +317,7 @@ impl Incoming {
                 offset,
                 total,
                 signal,
+                acknowledge,
             } => {
                 let landing = Landing {
                     sequence,
@@ -255,6 +327,7 @@ impl Incoming {
                     landed: 0,
                     total,
                     signal,
+                    acknowledge,
                     admitted: false,
                 };
                 if length > 0 && windows.place(window, offset, landing.length).is_none() {
@@ -269,6 +342,12 @@ impl Incoming {
             Frame::Goodbye { sequence, aborted } => {
                 self.goodbye = Some(Goodbye { sequence, aborted });
             }
+            Frame::Ack { received } => self.said.acknowledged = Some(received),
+            Frame::Resume { received } => {
+                self.said.resumed = Some(received);
+                self.fresh = false;
+            }
+            Frame::Lost { index, generation } => self.said.lost = Some((index, generation)),
         }
         Ok(())
     }

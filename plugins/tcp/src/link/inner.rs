@@ -13,7 +13,7 @@ use super::farewell::ended;
 use super::outbox::Outbox;
 use super::window::Windows;
 use crate::net::Poller;
-use crate::setup::Listener;
+use crate::setup::{Listener, Recovery};
 
 /// What a link is made of.
 #[derive(Debug)]
@@ -26,6 +26,7 @@ pub(crate) struct Inner {
     outbox: Outbox,
     accepted: u64,
     statistics: LinkStatistics,
+    recovery: Recovery,
     stage: Stage,
 }
 
@@ -45,6 +46,7 @@ impl Inner {
         poller: Arc<Poller>,
         listener: Arc<Listener>,
         connecting: Connecting,
+        recovery: Recovery,
     ) -> Self {
         Self {
             channel,
@@ -55,6 +57,7 @@ impl Inner {
             outbox: Outbox::default(),
             accepted: 0,
             statistics: LinkStatistics::default(),
+            recovery,
             stage: Stage::Connecting(Box::new(connecting)),
         }
     }
@@ -99,7 +102,12 @@ impl Inner {
                 Ok(None) => return Ok((false, QueuePhase::Connecting)),
                 Ok(Some(connected)) => {
                     self.statistics.connections = connected.connections.len() as u32;
-                    self.stage = Stage::Up(Box::new(Established::new(self.peer, connected)));
+                    self.stage = Stage::Up(Box::new(Established::new(
+                        self.peer,
+                        connected,
+                        self.recovery,
+                        self.listener.host(),
+                    )));
                     arrived = true;
                 }
                 Err(error) => return Err(self.fail(error)),
@@ -118,15 +126,15 @@ impl Inner {
             Stage::Failed(error) => return Err(error.clone()),
             Stage::Ended => return Ok((false, QueuePhase::Idle)),
         };
-        if established.is_time_to_tend() {
-            self.listener.tend();
-        }
         let mut desk = Desk {
             outbox: &mut self.outbox,
             windows: &self.windows,
             statistics: &mut self.statistics,
         };
         let (mut moved, mut more, mut left) = (false, true, budget.max(1));
+        if established.is_time_to_tend() {
+            moved = established.tend(&self.channel, &mut desk)?;
+        }
         while more && left > 0 && !abort.load(Ordering::Relaxed) {
             let turn = established.turn(&mut desk, left)?;
             moved |= turn.moved;
@@ -141,7 +149,11 @@ impl Inner {
             self.stage = Stage::Ended;
             return Ok((true, QueuePhase::Idle));
         }
-        let phase = match (more, self.outbox.is_empty()) {
+        if !established.has_begun() {
+            return Ok((moved, QueuePhase::Connecting));
+        }
+        let empty = self.outbox.is_empty() && !established.is_blocked();
+        let phase = match (more, empty) {
             (true, _) => QueuePhase::Ready,
             (false, true) => QueuePhase::Idle,
             (false, false) => QueuePhase::Waiting,

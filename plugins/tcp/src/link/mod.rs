@@ -3,6 +3,7 @@
 //! The work is in [`inner`], behind a lock that only `abort` ever contends for. What other threads
 //! may ask is published in atomics beside it.
 
+mod access;
 mod backoff;
 mod broken;
 mod connecting;
@@ -11,10 +12,13 @@ mod established;
 mod farewell;
 mod incoming;
 mod inner;
+mod keep;
 mod order;
 mod outbox;
 mod outgoing;
 mod put;
+mod stream;
+mod upkeep;
 mod window;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -26,7 +30,8 @@ use unisono_plugin::{
     Sleep, SleepWays, Waker,
 };
 
-pub(crate) use connecting::{Connecting, End};
+pub(crate) use access::{Access, End};
+pub(crate) use connecting::Connecting;
 pub(crate) use inner::Inner;
 
 /// One end of a link over TCP.

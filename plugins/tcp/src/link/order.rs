@@ -84,6 +84,14 @@ impl Order {
         Admission::Taken
     }
 
+    /// Takes back an admission: the frame was cut off and will come again, from its start.
+    pub(crate) fn revoke(&mut self, sequence: u64, length: u64) {
+        let ahead = sequence.wrapping_sub(self.next) as usize;
+        if let Some(Some(landing)) = self.landing.get_mut(ahead) {
+            landing.admitted -= length;
+        }
+    }
+
     /// Takes note that an admitted frame has landed whole.
     pub(crate) fn land(&mut self, sequence: u64, length: u64) {
         let ahead = sequence.wrapping_sub(self.next) as usize;
@@ -127,6 +135,9 @@ mod tests {
             Admission::Refused(_)
         ));
         assert!(matches!(order.admit(0, 10, 7, None), Admission::Refused(_)));
+        assert_eq!(order.admit(0, 10, 6, None), Admission::Taken);
+        // Cut off, and once more.
+        order.revoke(0, 6);
         assert_eq!(order.admit(0, 10, 6, None), Admission::Taken);
         order.land(0, 4);
         assert_eq!(order.pop(), None);

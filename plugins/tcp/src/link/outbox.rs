@@ -1,4 +1,8 @@
 //! The send side of a link: accepted commands, and the puts that are under way.
+//!
+//! A put is complete once its source may be reused: when the peer has said that it has landed, for
+//! until then it may have to be sent again over another connection; or when the kernel has it, if it is
+//! so small that it is copied.
 #![allow(unsafe_code, reason = "commands name flags and counters by address")]
 
 use std::collections::VecDeque;
@@ -6,7 +10,8 @@ use std::collections::VecDeque;
 use unisono_plugin::abi::{CMD_WORDS, CommandWait};
 use unisono_plugin::{Batch, Command, Error, NoEvent, Result};
 
-use super::put::{Put, Source};
+use super::keep::Keep;
+use super::put::{Lines, Put, Source};
 use super::window::Windows;
 use crate::memory::{self, Reached};
 use crate::wire::{FRAME_BYTES, Frame};
@@ -25,7 +30,7 @@ pub(crate) struct Outbox {
     completed: u64,
     /// Puts that were begun.
     sequence: u64,
-    /// Bytes of puts that the kernel has.
+    /// Bytes of puts that are complete.
     payload: u64,
 }
 
@@ -42,7 +47,7 @@ struct Active {
     sequence: u64,
     claimed: u64,
     begun: bool,
-    /// Frames that the kernel has not taken whole.
+    /// Frames that still need its source.
     open: u32,
 }
 
@@ -54,8 +59,10 @@ pub(crate) struct OutFrame {
     /// Where in the put's bytes it begins.
     pub(crate) start: u64,
     pub(crate) length: u64,
-    /// Place of its put among all commands.
-    command: u64,
+    /// Place of its put among all commands, while that waits for this frame.
+    command: Option<u64>,
+    /// What it uses of the connection's copies, if it is one.
+    pub(crate) kept: Option<u64>,
 }
 
 impl Outbox {
@@ -92,7 +99,7 @@ impl Outbox {
         self.sequence
     }
 
-    /// Bytes of puts that the kernel has.
+    /// Bytes of puts that are complete.
     pub(crate) const fn payload(&self) -> u64 {
         self.payload
     }
@@ -155,7 +162,12 @@ impl Outbox {
 
     /// The next frame for a connection to send. Small puts and the first stripe of each go over the
     /// first connection, so that the peer hears of every put there.
-    pub(crate) fn claim(&mut self, connection: usize, connections: usize) -> Option<OutFrame> {
+    pub(crate) fn claim(
+        &mut self,
+        connection: usize,
+        lines: Lines,
+        keep: &mut Keep,
+    ) -> Option<OutFrame> {
         let completed = self.completed;
         let (place, active) = self
             .active
@@ -163,31 +175,45 @@ impl Outbox {
             .enumerate()
             .find(|(_, a)| a.is_unclaimed() && (connection == 0 || a.begun))?;
         let put = active.put?;
-        let start = active.claimed;
-        let length = put.stripe(connections).min(put.total - start);
+        let claimed = active.claimed;
+        let length = put.stripe(lines).min(put.total - claimed);
         active.claimed += length;
         active.begun = true;
         active.open += 1;
+        let kept = match length == put.total {
+            // SAFETY: the host keeps a put's source alive until it is complete.
+            true => unsafe { keep.copy(&put.source, length) },
+            false => None,
+        };
+        let (source, start) = match kept {
+            Some(kept) => (Source::one(kept.address, length), 0),
+            None => (put.source, claimed),
+        };
         let frame = Frame::Put {
             sequence: active.sequence,
             window: put.window,
             length: length as u32, // STRIPE_MAX is far below
-            offset: put.offset + start,
+            offset: put.offset + claimed,
             total: put.total,
             signal: put.signal,
+            acknowledge: kept.is_none(),
         };
         Some(OutFrame {
             header: frame.encode(),
-            source: put.source,
+            source,
             start,
             length,
-            command: completed + place as u64,
+            command: Some(completed + place as u64),
+            kept: kept.map(|kept| kept.used),
         })
     }
 
-    /// Takes note that the kernel has a frame whole: its source may be reused.
-    pub(crate) fn settle(&mut self, frame: &OutFrame) {
-        let place = frame.command.wrapping_sub(self.completed) as usize;
+    /// Takes note that a frame does not need its source any more. Once is enough.
+    pub(crate) fn settle(&mut self, frame: &mut OutFrame) {
+        let Some(command) = frame.command.take() else {
+            return;
+        };
+        let place = command.wrapping_sub(self.completed) as usize;
         if let Some(active) = self.active.get_mut(place) {
             active.open -= 1;
             self.payload += frame.length;

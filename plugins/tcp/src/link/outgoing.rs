@@ -6,11 +6,14 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::BorrowedFd;
 
 use super::backoff::Backoff;
+use super::broken::Broken;
+use super::keep::Keep;
 use super::outbox::{OutFrame, Outbox};
-use crate::net::{PIECES_MAX, Piece, send};
+use super::put::Lines;
+use super::stream::Stream;
+use crate::net::{PIECES_MAX, Piece};
 use crate::wire::{FRAME_BYTES, Frame};
 
 /// Frames that a connection takes in advance, at most.
@@ -20,19 +23,124 @@ const BYTES_AHEAD: u64 = 1 << 20;
 /// Bytes of one call, so that an abort is heard soon.
 const CALL_BYTES: u64 = 4 << 20;
 
-/// Frames in order, and how much of the first is sent.
+/// Frames in order: those that the kernel has and the peer has not acknowledged, then those to send.
+/// Between two frames of puts there is room for words about the connection itself.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     frames: VecDeque<OutFrame>,
-    /// Bytes of the first frame, header included, that the kernel has.
+    /// Frames at the front that the kernel has whole.
+    passed: usize,
+    /// Bytes of the first one after those, header included, that the kernel has.
     sent: u64,
+    /// Frames of puts that the peer has.
+    acknowledged: u64,
+    /// Words to say, and how much of the first the kernel has.
+    words: VecDeque<Word>,
+    word_sent: usize,
+    /// Whether the stream has bytes that the kernel has not.
+    owes: bool,
+    /// Until the peer has said on a new connection what it has, only words are sent.
+    held: bool,
+    keep: Keep,
     backoff: Backoff,
 }
 
+#[derive(Debug)]
+struct Word {
+    header: [u8; FRAME_BYTES],
+    acknowledges: bool,
+}
+
 impl Outgoing {
+    /// Of a connection that is the first in its place.
+    pub(crate) fn new() -> Self {
+        let mut new = Self::default();
+        new.restart(0);
+        new
+    }
+
     /// Whether bytes wait for the kernel to take them.
     pub(crate) fn is_blocked(&self) -> bool {
+        self.owes || !self.words.is_empty() || (!self.held && self.passed < self.frames.len())
+    }
+
+    /// Whether it could take a put's next frame.
+    pub(crate) fn is_free(&self) -> bool {
+        !self.held && !self.is_blocked()
+    }
+
+    /// Whether both ends have said where to go on.
+    pub(crate) const fn is_going(&self) -> bool {
+        !self.held
+    }
+
+    /// Whether there is something to say about the connection.
+    pub(crate) fn has_words(&self) -> bool {
+        !self.words.is_empty()
+    }
+
+    /// Whether the peer has not yet said that it has all.
+    pub(crate) fn awaits_peer(&self) -> bool {
         !self.frames.is_empty()
+    }
+
+    /// Frames that a new connection would send again.
+    pub(crate) fn unacknowledged(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Says something about the connection, between two frames.
+    pub(crate) fn say(&mut self, frame: &Frame) {
+        let acknowledges = matches!(frame, Frame::Ack { .. });
+        let header = frame.encode();
+        // The newest count is enough, unless the kernel has part of an older one.
+        let first = usize::from(self.word_sent > 0);
+        let older = self.words.iter_mut().skip(first);
+        match older.into_iter().find(|word| word.acknowledges) {
+            Some(older) if acknowledges => older.header = header,
+            _ => self.words.push_back(Word {
+                header,
+                acknowledges,
+            }),
+        }
+    }
+
+    /// The peer has so many frames of this connection and of those before it in its place.
+    pub(crate) fn acknowledge(&mut self, received: u64, outbox: &mut Outbox) -> Result<(), Broken> {
+        let count = received.checked_sub(self.acknowledged);
+        let Some(count) = count.filter(|count| *count <= self.passed as u64) else {
+            return Err(Broken::Protocol(format!(
+                "it acknowledges {received} frames: {} were, and {} more are under way",
+                self.acknowledged, self.passed
+            )));
+        };
+        for mut frame in self.frames.drain(..count as usize) {
+            self.keep.give_back(frame.kept.unwrap_or(0));
+            outbox.settle(&mut frame);
+        }
+        self.passed -= count as usize;
+        self.acknowledged = received;
+        Ok(())
+    }
+
+    /// Another connection takes this one's place: `received` is what this end has.
+    pub(crate) fn restart(&mut self, received: u64) {
+        self.sent = 0;
+        self.words.clear();
+        (self.word_sent, self.owes) = (0, false);
+        self.held = true;
+        self.backoff = Backoff::default();
+        self.say(&Frame::Resume { received });
+    }
+
+    /// The peer has said what it has: the rest goes out again. Returns how many frames.
+    pub(crate) fn resume(&mut self, received: u64, outbox: &mut Outbox) -> Result<usize, Broken> {
+        if !self.held {
+            return Err(Broken::Protocol("it resumes what goes on".to_owned()));
+        }
+        self.acknowledge(received, outbox)?;
+        self.held = false;
+        Ok(std::mem::take(&mut self.passed))
     }
 
     /// Sends what the kernel takes, about `budget` bytes; returns how many.
@@ -41,8 +149,8 @@ impl Outgoing {
     /// The connection is gone.
     pub(crate) fn flush(
         &mut self,
-        fd: BorrowedFd<'_>,
-        (connection, connections): (usize, usize),
+        stream: &mut Stream,
+        (connection, lines): (usize, Lines),
         outbox: &mut Outbox,
         budget: u64,
     ) -> io::Result<u64> {
@@ -51,15 +159,18 @@ impl Outgoing {
             return Ok(0);
         }
         while moved < budget {
-            self.fill(connection, connections, outbox);
-            if self.frames.is_empty() {
+            self.fill(connection, lines, outbox);
+            if !self.is_blocked() {
                 break;
             }
             let mut pieces = [Piece::EMPTY; PIECES_MAX];
             let (count, wanted) = self.gather(&mut pieces);
             // SAFETY: the host keeps a put's source alive until it is complete; the headers live
-            // in `self.frames`, which nothing touches until the call returns.
-            match unsafe { send(fd, &mut pieces[..count]) } {
+            // in `self.frames`, which nothing touches until the call returns. The next call begins
+            // where `advance` left it.
+            let sent = unsafe { stream.send(&mut pieces[..count]) };
+            self.owes = stream.owes();
+            match sent {
                 Ok(sent) => {
                     self.advance(sent as u64, outbox);
                     self.backoff.moved();
@@ -84,70 +195,134 @@ impl Outgoing {
     }
 
     /// A last word, if the connection stands between two frames: nothing is sent after it.
-    pub(crate) fn say_goodbye(&mut self, fd: BorrowedFd<'_>, sequence: u64, aborted: bool) {
-        if self.sent != 0 {
+    pub(crate) fn say_goodbye(&mut self, stream: &mut Stream, sequence: u64, aborted: bool) {
+        if self.sent != 0 || self.held || stream.owes() {
             return; // within a frame: the peer learns from the connection's end
         }
-        let mut header = Frame::Goodbye { sequence, aborted }.encode();
-        let mut pieces = [Piece::new(header.as_mut_ptr(), FRAME_BYTES)];
-        // SAFETY: the header lives through the call. A goodbye that is not taken is not missed.
-        let _ = unsafe { send(fd, &mut pieces) };
+        let words = self.words.iter().flat_map(|word| word.header);
+        let mut last: Vec<u8> = words.skip(self.word_sent).collect();
+        last.extend(Frame::Goodbye { sequence, aborted }.encode());
+        let mut pieces = [Piece::new(last.as_mut_ptr(), last.len())];
+        // SAFETY: the bytes live through the call. A goodbye that is not taken is not missed.
+        let _ = unsafe { stream.send(&mut pieces) };
     }
 
-    fn fill(&mut self, connection: usize, connections: usize, outbox: &mut Outbox) {
-        let mut ahead: u64 = self.frames.iter().map(|f| f.length).sum();
-        while self.frames.len() < FRAMES_MAX && ahead < BYTES_AHEAD {
-            let Some(frame) = outbox.claim(connection, connections) else {
+    fn fill(&mut self, connection: usize, lines: Lines, outbox: &mut Outbox) {
+        if self.held {
+            return;
+        }
+        let waiting = self.frames.range(self.passed..);
+        let (mut count, mut ahead) = waiting.fold((0, 0), |(n, sum), f| (n + 1, sum + f.length));
+        // Of several rails each takes one stripe at a time, else the first would take them all.
+        let most = if lines.rails { 1 } else { BYTES_AHEAD };
+        while count < FRAMES_MAX && ahead < most {
+            let Some(frame) = outbox.claim(connection, lines, &mut self.keep) else {
                 return;
             };
             ahead += frame.length;
+            count += 1;
             self.frames.push_back(frame);
         }
     }
 
-    /// The next bytes to send as pieces: how many pieces, and how many bytes.
+    /// The next bytes to send as pieces: how many pieces, and how many bytes. The rest of a frame that
+    /// was begun, then words, then frames.
     fn gather(&self, pieces: &mut [Piece; PIECES_MAX]) -> (usize, u64) {
-        let (mut count, mut bytes) = (0, 0);
-        let mut skip = self.sent;
-        'all: for frame in &self.frames {
-            if skip < FRAME_BYTES as u64 {
-                if count == PIECES_MAX {
+        let mut gathered = Gathered {
+            pieces,
+            count: 0,
+            bytes: 0,
+        };
+        let mut frames = self.frames.range(self.passed..);
+        if self.sent > 0
+            && let Some(begun) = frames.next()
+        {
+            gathered.frame(begun, self.sent);
+        }
+        let mut skip = self.word_sent;
+        for word in &self.words {
+            gathered.run(
+                word.header[skip..].as_ptr() as u64,
+                (FRAME_BYTES - skip) as u64,
+            );
+            skip = 0;
+        }
+        if !self.held {
+            for frame in frames {
+                if !gathered.frame(frame, 0) {
                     break;
                 }
-                let rest = &frame.header[skip as usize..];
-                pieces[count] = Piece::new(rest.as_ptr().cast_mut(), rest.len());
-                count += 1;
-                bytes += rest.len() as u64;
-                skip = FRAME_BYTES as u64;
-            }
-            let mut position = frame.start + (skip - FRAME_BYTES as u64);
-            skip = 0;
-            let end = frame.start + frame.length;
-            while position < end {
-                if count == PIECES_MAX || bytes >= CALL_BYTES {
-                    break 'all;
-                }
-                let (address, run) = frame.source.run(position);
-                let run = run.min(end - position);
-                pieces[count] = Piece::new(address as *mut u8, run as usize);
-                count += 1;
-                bytes += run;
-                position += run;
             }
         }
-        (count, bytes)
+        (gathered.count, gathered.bytes)
     }
 
-    fn advance(&mut self, sent: u64, outbox: &mut Outbox) {
-        self.sent += sent;
-        while let Some(frame) = self.frames.front() {
-            let whole = FRAME_BYTES as u64 + frame.length;
-            if self.sent < whole {
-                break;
+    /// Takes note of what the kernel took, in the order of [`gather`](Self::gather).
+    fn advance(&mut self, mut taken: u64, outbox: &mut Outbox) {
+        while taken > 0 {
+            let of_frame = self.sent > 0 || self.words.is_empty();
+            let rest = match self.frames.get(self.passed) {
+                Some(frame) if of_frame => FRAME_BYTES as u64 + frame.length - self.sent,
+                _ => (FRAME_BYTES - self.word_sent) as u64,
+            };
+            let now = taken.min(rest);
+            taken -= now;
+            match (of_frame, now == rest) {
+                (true, true) => {
+                    if let Some(frame) = self.frames.get_mut(self.passed)
+                        && frame.kept.is_some()
+                    {
+                        outbox.settle(frame);
+                    }
+                    (self.passed, self.sent) = (self.passed + 1, 0);
+                }
+                (true, false) => self.sent += now,
+                (false, true) => {
+                    self.words.pop_front();
+                    self.word_sent = 0;
+                }
+                (false, false) => self.word_sent += now as usize,
             }
-            self.sent -= whole;
-            outbox.settle(frame);
-            self.frames.pop_front();
         }
+    }
+}
+
+/// Pieces of one call.
+struct Gathered<'a> {
+    pieces: &'a mut [Piece; PIECES_MAX],
+    count: usize,
+    bytes: u64,
+}
+
+impl Gathered<'_> {
+    /// Adds a run of bytes; false if the call is full.
+    fn run(&mut self, address: u64, bytes: u64) -> bool {
+        if self.count == PIECES_MAX || self.bytes >= CALL_BYTES {
+            return false;
+        }
+        self.pieces[self.count] = Piece::new(address as *mut u8, bytes as usize);
+        self.count += 1;
+        self.bytes += bytes;
+        true
+    }
+
+    /// Adds what is left of a frame; false if the call is full.
+    fn frame(&mut self, frame: &OutFrame, sent: u64) -> bool {
+        let of_header = sent.min(FRAME_BYTES as u64);
+        let header = &frame.header[of_header as usize..];
+        if !header.is_empty() && !self.run(header.as_ptr() as u64, header.len() as u64) {
+            return false;
+        }
+        let mut position = frame.start + (sent - of_header);
+        let end = frame.start + frame.length;
+        while position < end {
+            let (address, run) = frame.source.run(position);
+            let run = run.min(end - position);
+            if !self.run(address, run) {
+                return false;
+            }
+            position += run;
+        }
+        true
     }
 }

@@ -8,6 +8,8 @@ use crate::wire::Signal;
 
 /// A stripe is at least this long: shorter puts go whole, over the first connection.
 const STRIPE_MIN: u64 = 64 << 10;
+/// Where connections go by several rails, stripes are worth it sooner.
+const STRIPE_MIN_RAILS: u64 = 16 << 10;
 /// And at most this, so that connections of unequal speed share fairly.
 const STRIPE_MAX: u64 = 512 << 10;
 
@@ -22,6 +24,14 @@ pub(crate) struct Put {
     pub(crate) done: Option<(u64, u64)>,
 }
 
+/// Over what a put is striped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lines {
+    pub(crate) count: usize,
+    /// Whether they go by more than one rail.
+    pub(crate) rails: bool,
+}
+
 /// Where a put's bytes are: pieces of one size, a stride apart.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source {
@@ -31,6 +41,15 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    /// Bytes in one piece.
+    pub(crate) const fn one(address: u64, bytes: u64) -> Self {
+        Self {
+            address,
+            piece: if bytes == 0 { 1 } else { bytes },
+            stride: 0,
+        }
+    }
+
     /// The longest run from `position` of the bytes in order: its address and length.
     pub(crate) const fn run(&self, position: u64) -> (u64, u64) {
         let (index, within) = (position / self.piece, position % self.piece);
@@ -85,12 +104,16 @@ impl Put {
     }
 
     /// How long its stripes are.
-    pub(crate) fn stripe(&self, connections: usize) -> u64 {
-        if self.total < 2 * STRIPE_MIN {
+    pub(crate) fn stripe(&self, lines: Lines) -> u64 {
+        let least = match lines.rails {
+            true => STRIPE_MIN_RAILS,
+            false => STRIPE_MIN,
+        };
+        if self.total < 2 * least {
             return self.total;
         }
-        (self.total / connections.max(1) as u64)
+        (self.total / lines.count.max(1) as u64)
             .next_multiple_of(4096)
-            .clamp(STRIPE_MIN, STRIPE_MAX)
+            .clamp(least, STRIPE_MAX)
     }
 }

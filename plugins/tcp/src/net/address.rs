@@ -10,6 +10,7 @@ use super::{Interface, Node};
 pub const ADDRESS_BYTES_MAX: usize = 256;
 const VERSION: u8 = 1;
 const HEAD: usize = 36;
+const FLAG_ENCRYPT: u8 = 1;
 const KIND_V4: u8 = 4;
 const KIND_V6: u8 = 6;
 
@@ -19,6 +20,8 @@ const KIND_V6: u8 = 6;
 pub struct Address {
     /// The listener's port.
     pub port: u16,
+    /// Whether its links are encrypted.
+    pub encrypt: bool,
     /// Where the instance runs.
     pub node: Node,
     /// The instance's own random name: a dialer names it, so that whoever else listens at one of
@@ -45,7 +48,7 @@ impl Address {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(ADDRESS_BYTES_MAX);
         out.push(VERSION);
-        out.push(0);
+        out.push(u8::from(self.encrypt) * FLAG_ENCRYPT);
         out.extend(self.port.to_le_bytes());
         out.extend(self.node.bytes());
         out.extend(self.instance);
@@ -75,7 +78,7 @@ impl Address {
             return Err(AddressError);
         }
         let (head, mut rest) = bytes.split_first_chunk::<HEAD>().ok_or(AddressError)?;
-        let [VERSION, 0, port0, port1, names @ ..] = head else {
+        let [VERSION, flags @ 0..=FLAG_ENCRYPT, port0, port1, names @ ..] = head else {
             return Err(AddressError);
         };
         let (node, instance) = names.split_first_chunk::<16>().ok_or(AddressError)?;
@@ -97,6 +100,7 @@ impl Address {
         }
         Ok(Self {
             port: u16::from_le_bytes([*port0, *port1]),
+            encrypt: *flags & FLAG_ENCRYPT != 0,
             node: Node::from_bytes(*node),
             instance: instance.try_into().map_err(|_| AddressError)?,
             ips,
@@ -107,20 +111,41 @@ impl Address {
     /// and never on another; then what shares a network with us; IPv4 before IPv6. What leads back
     /// to this machine (both have a bridge of that address), or may, comes last: whoever listens
     /// there knows by the instance's name that it is not meant.
-    pub fn targets(&self, node: Node, local: &[Interface]) -> Vec<SocketAddr> {
+    ///
+    /// And how many of them, the first, are rails: each by a card of ours of its own.
+    pub fn targets(&self, node: Node, local: &[Interface]) -> (Vec<SocketAddr>, usize) {
         let same = self.node.is_same(node);
         let mut ips: Vec<IpAddr> = self.ips.clone();
         let unknown = node == Node::UNKNOWN || self.node == Node::UNKNOWN;
         ips.retain(|ip| same || unknown || !ip.is_loopback());
+        let is_ours = |ip: &IpAddr| ip.is_loopback() || local.iter().any(|l| l.address == *ip);
+        let near = |ip: &IpAddr| {
+            let shared = |l: &&Interface| same_network(l.address, *ip, l.bits);
+            local.iter().find(shared).map(|l| l.name.as_str())
+        };
         ips.sort_by_key(|ip| {
-            let ours = ip.is_loopback() || local.iter().any(|l| l.address == *ip);
-            let near = local.iter().any(|l| same_network(l.address, *ip, l.bits));
-            (ours && !same, !ip.is_loopback(), !near, ip.is_ipv6())
+            let ours = is_ours(ip) && !same;
+            (ours, !ip.is_loopback(), near(ip).is_none(), ip.is_ipv6())
         });
         ips.dedup();
-        ips.into_iter()
-            .map(|ip| SocketAddr::new(ip, self.port))
-            .collect()
+        let port = |ip| SocketAddr::new(ip, self.port);
+        // Loopback leads to the same node whatever becomes of its cards.
+        if ips.first().is_some_and(IpAddr::is_loopback) {
+            return (ips.into_iter().map(port).collect(), 1);
+        }
+        let (mut rails, mut others, mut cards) = (Vec::new(), Vec::new(), Vec::new());
+        for ip in ips {
+            match near(&ip) {
+                Some(card) if !is_ours(&ip) && !cards.contains(&card) => {
+                    cards.push(card);
+                    rails.push(ip);
+                }
+                _ => others.push(ip),
+            }
+        }
+        let count = rails.len().max(1);
+        rails.append(&mut others);
+        (rails.into_iter().map(port).collect(), count)
     }
 }
 
@@ -136,6 +161,7 @@ mod tests {
     fn address(ips: &[&str]) -> Address {
         Address {
             port: 4711,
+            encrypt: true,
             node: Node::from_bytes([1; 16]),
             instance: [2; 16],
             ips: ips.iter().map(|t| ip(t)).collect(),
@@ -181,6 +207,7 @@ mod tests {
         let order = |node| -> Vec<String> {
             theirs
                 .targets(node, &ours)
+                .0
                 .iter()
                 .map(|t| t.ip().to_string())
                 .collect()

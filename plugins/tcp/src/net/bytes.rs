@@ -27,6 +27,11 @@ impl Piece {
     /// No bytes.
     pub(crate) const EMPTY: Self = Self::new(std::ptr::null_mut(), 0);
 
+    /// Where it begins.
+    pub(crate) const fn address(&self) -> *mut u8 {
+        self.0.iov_base.cast()
+    }
+
     /// Its length in bytes.
     pub(crate) const fn length(&self) -> usize {
         self.0.iov_len

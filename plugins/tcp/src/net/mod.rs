@@ -6,6 +6,7 @@ mod filter;
 mod interfaces;
 mod node;
 mod polled;
+mod silence;
 mod socket;
 
 pub(crate) use address::Address;
@@ -14,5 +15,6 @@ pub(crate) use filter::Filter;
 pub(crate) use interfaces::{Interface, interfaces, nic_bytes_per_second};
 pub(crate) use node::{Node, this_node};
 pub(crate) use polled::{Interest, Polled, Poller};
+pub(crate) use silence::{Heard, Silence};
 pub(crate) use socket::{Congestion, Options};
 pub(crate) use socket::{accept, connect, connected, discard_input, listen, local_ip, peer_name};

@@ -1,4 +1,4 @@
-//! The higher rank's end: checks who arrived, until all connections stand.
+//! The higher rank's end: checks who arrived, for as long as the link lives.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,32 +12,30 @@ use crate::net::{Poller, peer_name};
 /// Handshakes at once; the oldest goes when another comes.
 const HANDSHAKES_MAX: usize = 32;
 
-/// Accepts until all connections stand.
+/// Accepts the link's connections, and those that take their places.
 #[derive(Debug)]
 pub(crate) struct Acceptor {
-    registration: Option<Registration>,
+    registration: Registration,
     handshakes: Vec<Handshake>,
     /// How many connections the dialer makes: its first proven hello says.
     count: Option<u16>,
+    /// Whether links are encrypted here.
+    encrypt: bool,
 }
 
 impl Acceptor {
-    pub(crate) const fn new(registration: Registration) -> Self {
+    pub(crate) const fn new(registration: Registration, encrypt: bool) -> Self {
         Self {
-            registration: Some(registration),
+            registration,
             handshakes: Vec::new(),
             count: None,
+            encrypt,
         }
     }
 
     /// How many connections the link will have, once that is known.
     pub(crate) const fn count(&self) -> Option<u16> {
         self.count
-    }
-
-    /// Ends the accepting: who comes now is refused.
-    pub(crate) fn finish(&mut self) -> Option<Registration> {
-        self.registration.take().inspect(|r| r.mailbox.close())
     }
 
     /// Goes on with all that arrived; connections that stand now go to `ready`.
@@ -49,13 +47,20 @@ impl Acceptor {
         poller: &Arc<Poller>,
         ready: &mut Vec<Authenticated>,
     ) {
-        let mailbox = self.registration.as_ref().map(|r| Arc::clone(&r.mailbox));
-        while let Some(arrival) = mailbox.as_ref().and_then(|m| m.collect()) {
+        while let Some(arrival) = self.registration.mailbox.collect() {
             if self.handshakes.len() >= HANDSHAKES_MAX {
                 let oldest = self.handshakes.remove(0);
                 listener.refuse(oldest.socket(), &Refusal::Crowd);
             }
             let deadline = Instant::now() + PROOF_TIME;
+            if arrival.hello.encrypt != self.encrypt {
+                let why = match self.encrypt {
+                    true => "it does not encrypt, and `encrypt` is set here",
+                    false => "it encrypts, and `encrypt` is not set here",
+                };
+                listener.refuse(&arrival.fd, &Refusal::Stranger(why));
+                continue;
+            }
             let begun = Handshake::accept(arrival.fd, Arc::clone(poller), arrival.hello, deadline);
             if let Ok(handshake) = begun {
                 self.handshakes.push(handshake);
@@ -77,6 +82,12 @@ impl Acceptor {
         }
     }
 
+    /// Whether the peer has proved itself on a new connection of this index.
+    pub(crate) fn is_proving(&self, index: usize) -> bool {
+        let of_it = |one: &Handshake| usize::from(one.hello().index) == index && one.has_proved();
+        self.handshakes.iter().any(of_it)
+    }
+
     fn admit(&mut self, handshake: Handshake, listener: &Listener, ready: &mut Vec<Authenticated>) {
         let hello = *handshake.hello();
         if *self.count.get_or_insert(hello.count) != hello.count {
@@ -85,11 +96,14 @@ impl Acceptor {
             return;
         }
         let name = peer_name(handshake.socket());
-        if let Ok(fd) = handshake.into_fd() {
+        if let Ok((fd, tls)) = handshake.into_parts() {
             ready.push(Authenticated {
                 fd,
                 index: hello.index,
+                generation: hello.generation,
+                target: 0,
                 name,
+                tls,
             });
         }
     }

@@ -1,7 +1,9 @@
-//! The lower rank's end: tries the peer's addresses until all connections stand.
+//! The lower rank's end: tries the peer's addresses until all connections stand, and again for one
+//! that was lost.
 //!
-//! The first connection finds the address; the others go there too. What fails is tried again, each
-//! round more patiently: the peer may not have made its link yet, or be slow to look.
+//! The first connection finds the way; the others go there too, or, where several networks are shared
+//! with the peer, each to the next of those: its home. What fails is tried again elsewhere, each round
+//! more patiently: the peer may not have made its link yet, or be slow to look.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use unisono_plugin::Channel;
 
-use super::handshake::{Handshake, Refusal, fresh_nonce};
+use super::handshake::{Handshake, Nonce, Refusal};
 use super::{Authenticated, PROOF_TIME};
-use crate::net::{Options, Poller, connect, peer_name};
-use crate::wire::Hello;
+use crate::net::{Options, Polled, Poller, connect, peer_name};
+use crate::wire::{GENERATIONS, Hello};
 
 /// How long one address may take to answer in the first round; each round doubles it.
 const FIRST_TRY: Duration = Duration::from_secs(1);
@@ -30,6 +32,8 @@ pub(crate) struct Call {
     /// The peer's instance.
     pub(crate) instance: [u8; 16],
     pub(crate) connections: u16,
+    /// Whether links are encrypted.
+    pub(crate) encrypt: bool,
 }
 
 /// Dials until all connections stand.
@@ -37,9 +41,11 @@ pub(crate) struct Call {
 pub(crate) struct Dialer {
     call: Call,
     targets: Vec<SocketAddr>,
+    /// How many of them, the first, are rails: each on a network of its own.
+    rails: usize,
     lines: Vec<Line>,
     /// Where the first connection found the peer.
-    found: Option<SocketAddr>,
+    found: Option<usize>,
     /// Why the last attempt failed, and where.
     last: String,
 }
@@ -49,28 +55,38 @@ pub(crate) struct Dialer {
 struct Line {
     index: u16,
     attempts: u32,
+    /// Attempts so far: the newest one counts.
+    generation: u16,
+    /// The target to try next; the first is its home unless it was told otherwise.
+    next: Option<usize>,
+    /// There is a connection, and this is a try to have it elsewhere: one, whatever comes of it.
+    visiting: bool,
     state: LineState,
 }
 
 #[derive(Debug)]
 enum LineState {
     Idle(Instant),
-    Dialing(Box<Handshake>, SocketAddr),
+    Dialing(Box<Handshake>, usize),
     Done,
 }
 
 impl Dialer {
-    pub(crate) fn new(call: Call, targets: Vec<SocketAddr>) -> Self {
+    pub(crate) fn new(call: Call, targets: Vec<SocketAddr>, rails: usize) -> Self {
         let lines = (0..call.connections)
             .map(|index| Line {
                 index,
                 attempts: 0,
+                generation: 0,
+                next: None,
+                visiting: false,
                 state: LineState::Idle(Instant::now()),
             })
             .collect();
         Self {
             call,
             targets,
+            rails,
             lines,
             found: None,
             last: "no attempt was made".to_owned(),
@@ -95,58 +111,110 @@ impl Dialer {
         ready: &mut Vec<Authenticated>,
     ) {
         let now = Instant::now();
-        for line in &mut self.lines {
-            if line.index > 0 && self.found.is_none() {
+        let ways = self.ways();
+        for at in 0..self.lines.len() {
+            if at > 0 && self.found.is_none() {
                 break; // the first connection finds the way
             }
+            let home = self.home(at);
+            let line = &mut self.lines[at];
             if let LineState::Idle(when) = line.state
                 && when <= now
             {
-                let Some(to) = self.found.or_else(|| line.target(&self.targets)) else {
+                let to = line.next.unwrap_or(home) % self.targets.len().max(1);
+                let Some(address) = self.targets.get(to) else {
                     break;
                 };
-                match line.dial(&self.call, to, options, poller) {
+                match line.dial(&self.call, *address, ways, options, poller) {
                     Ok(handshake) => line.state = LineState::Dialing(Box::new(handshake), to),
                     Err(why) => {
-                        self.last = format!("{to}: {why}");
-                        line.fail(self.targets.len());
+                        self.last = format!("{address}: {why}");
+                        line.fail(to, ways);
                     }
                 }
             }
             let LineState::Dialing(handshake, to) = &mut line.state else {
                 continue;
             };
+            let to = *to;
             let was_connected = handshake.is_connected();
             match handshake.advance(&self.call.channel, self.call.peer) {
                 Ok(false) => {
                     if !was_connected && handshake.is_connected() {
                         // Somebody is there: its process may be slow to look.
-                        let patience = patience(line.attempts, self.targets.len());
+                        let patience = patience(line.attempts, ways);
                         handshake.extend(now + patience.max(PROOF_TIME));
                     }
                 }
                 Ok(true) => {
-                    self.found = Some(*to);
+                    self.found.get_or_insert(to);
+                    line.visiting = false;
                     let name = peer_name(handshake.socket());
                     let state = std::mem::replace(&mut line.state, LineState::Done);
                     if let LineState::Dialing(handshake, _) = state
-                        && let Ok(fd) = handshake.into_fd()
+                        && let Ok((fd, tls)) = handshake.into_parts()
                     {
                         ready.push(Authenticated {
                             fd,
                             index: line.index,
+                            generation: line.generation,
+                            target: to,
                             name,
+                            tls,
                         });
                     } else {
-                        line.fail(self.targets.len());
+                        line.fail(to, ways);
                     }
                 }
                 Err(why) => {
-                    self.last = format!("{to}: {why}");
-                    line.fail(self.targets.len());
+                    self.last = format!("{}: {why}", self.targets[to]);
+                    line.fail(to, ways);
                 }
             }
         }
+    }
+
+    /// How many targets a connection tries in turn: the rails, once one of them led to the peer.
+    fn ways(&self) -> usize {
+        match self.found {
+            Some(found) if found < self.rails && self.rails > 1 => self.rails,
+            _ => self.targets.len(),
+        }
+    }
+
+    /// The target that a connection goes to while all is well.
+    pub(crate) fn home(&self, index: usize) -> usize {
+        match self.found {
+            Some(found) if found >= self.rails => found,
+            _ => index % self.rails.max(1),
+        }
+    }
+
+    /// Dials a connection anew, first to this target; does nothing if it is at it.
+    pub(crate) fn reopen(&mut self, index: usize, to: usize) {
+        let line = &mut self.lines[index];
+        // A visit that is under way goes on as such a dial.
+        line.visiting = false;
+        if matches!(line.state, LineState::Done) {
+            line.state = LineState::Idle(Instant::now());
+            (line.attempts, line.next) = (0, Some(to));
+        }
+    }
+
+    /// Tries once to have a connection at this target, and no other, in place of the one that there is.
+    pub(crate) fn visit(&mut self, index: usize, to: usize) {
+        self.reopen(index, to);
+        self.lines[index].visiting = true;
+    }
+
+    /// Leaves a connection as it is.
+    pub(crate) fn leave(&mut self, index: usize) {
+        self.lines[index].state = LineState::Done;
+    }
+
+    /// Whether a connection is being dialled.
+    pub(crate) fn is_dialling(&self, index: usize) -> bool {
+        !matches!(self.lines[index].state, LineState::Done)
     }
 
     /// Watches for what it waits for; returns when it must act even so.
@@ -168,42 +236,46 @@ impl Dialer {
 }
 
 impl Line {
-    /// The address for this attempt: in turn.
-    fn target(&self, targets: &[SocketAddr]) -> Option<SocketAddr> {
-        let count = targets.len().max(1);
-        targets.get(self.attempts as usize % count).copied()
-    }
-
     fn dial(
-        &self,
+        &mut self,
         call: &Call,
         to: SocketAddr,
+        ways: usize,
         options: &Options,
         poller: &Arc<Poller>,
     ) -> Result<Handshake, Refusal> {
+        self.generation = (self.generation + 1) % GENERATIONS;
+        let nonce = Nonce::fresh(call.encrypt).map_err(Refusal::System)?;
         let hello = Hello {
             index: self.index,
             count: call.connections,
+            generation: self.generation,
             channel: call.channel.id(),
             from: call.channel.rank(),
             to: call.peer,
             instance: call.instance,
-            nonce: fresh_nonce().map_err(Refusal::System)?,
+            encrypt: call.encrypt,
+            nonce: nonce.bytes(),
         };
         let fd = connect(options, to).map_err(Refusal::System)?;
-        let deadline = Instant::now() + patience(self.attempts, 1);
-        Ok(Handshake::dial(fd, Arc::clone(poller), hello, deadline))
+        let deadline = Instant::now() + patience(self.attempts, ways);
+        let socket = Polled::new(fd, Arc::clone(poller));
+        Ok(Handshake::dial(socket, hello, nonce, deadline))
     }
 
-    /// To the next address, after a pause if all were tried.
-    fn fail(&mut self, targets: usize) {
+    /// To the next target, after a pause if all were tried; a visit is over.
+    fn fail(&mut self, tried: usize, ways: usize) {
+        if std::mem::take(&mut self.visiting) {
+            self.state = LineState::Done;
+            return;
+        }
+        let ways = ways.max(1);
         self.attempts = self.attempts.saturating_add(1);
-        let round = self.attempts as usize / targets.max(1);
-        let last_of_round = (self.attempts as usize).is_multiple_of(targets.max(1));
-        let pause = if last_of_round {
-            double(FIRST_PAUSE, round - 1).min(LONGEST_PAUSE)
-        } else {
-            Duration::ZERO
+        self.next = Some((tried + 1) % ways);
+        let round = self.attempts as usize / ways;
+        let pause = match (self.attempts as usize).is_multiple_of(ways) {
+            true => double(FIRST_PAUSE, round - 1).min(LONGEST_PAUSE),
+            false => Duration::ZERO,
         };
         self.state = LineState::Idle(Instant::now() + pause);
     }

@@ -1,7 +1,8 @@
-//! One connection's handshake, from either end, as far as the socket lets it go.
+//! One connection's handshake, from either end, as far as the socket lets it go: the proofs, then TLS
+//! where links are encrypted.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,11 +10,13 @@ use rustix::net::{RecvFlags, SendFlags};
 use unisono_plugin::Channel;
 
 use crate::net::{Interest, Polled, Poller, connected};
+use crate::tls::{KEY_BYTES, Key, Session};
 use crate::wire::{
     CHALLENGE_BYTES, Challenge, HELLO_BYTES, Hello, NONCE_BYTES, PROOF_BYTES, Role, WireError,
     transcript,
 };
 
+const _: () = assert!(KEY_BYTES == NONCE_BYTES, "a public key serves as nonce");
 const BUFFER: usize = 96;
 const _: () = assert!(BUFFER >= HELLO_BYTES && BUFFER >= PROOF_BYTES && BUFFER >= CHALLENGE_BYTES);
 
@@ -30,6 +33,8 @@ pub(crate) enum Refusal {
     Proof,
     /// It did not prove itself in time.
     Late,
+    /// It proved itself, but does not speak TLS with the key that it signed.
+    Tls(io::Error),
     /// It is not meant to be here.
     Stranger(&'static str),
     /// Too many others came after it.
@@ -43,9 +48,24 @@ impl std::fmt::Display for Refusal {
             Self::End => f.write_str("it closed the connection before it had proved itself"),
             Self::Wire(error) => write!(f, "{error}"),
             Self::Proof => f.write_str("its signature does not prove its rank"),
+            Self::Tls(error) => write!(
+                f,
+                "it proved its rank, but TLS with it fails, as if somebody else were on the path: {error}"
+            ),
             Self::Late => f.write_str("it did not prove itself in time"),
             Self::Stranger(why) => f.write_str(why),
             Self::Crowd => f.write_str("too many strangers at once, and it was the oldest"),
+        }
+    }
+}
+
+impl Refusal {
+    /// What TLS refused, or what became of the connection under it.
+    fn of_tls(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::InvalidData => Self::Tls(error),
+            io::ErrorKind::UnexpectedEof => Self::End,
+            _ => Self::System(error),
         }
     }
 }
@@ -61,8 +81,38 @@ enum Step {
     DialerProof(Challenge),
     /// Dialer: until the acceptor's proof comes.
     AcceptorProof(Challenge),
+    /// Both: until TLS stands.
+    Tls,
     /// All said; what is unsent goes out.
     Done,
+}
+
+/// What one end brings that is fresh.
+#[derive(Debug)]
+pub(super) enum Nonce {
+    /// Randomness that nobody can foretell.
+    Random([u8; NONCE_BYTES]),
+    /// A key pair, for TLS.
+    Key(Key),
+}
+
+impl Nonce {
+    pub(super) fn fresh(encrypt: bool) -> io::Result<Self> {
+        if encrypt {
+            return Key::fresh().map(Self::Key);
+        }
+        let mut nonce = [0; NONCE_BYTES];
+        getrandom::fill(&mut nonce).map_err(io::Error::other)?;
+        Ok(Self::Random(nonce))
+    }
+
+    /// As it is sent.
+    pub(super) const fn bytes(&self) -> [u8; NONCE_BYTES] {
+        match self {
+            Self::Random(bytes) => *bytes,
+            Self::Key(key) => key.public(),
+        }
+    }
 }
 
 /// A handshake under way.
@@ -71,6 +121,9 @@ pub(crate) struct Handshake {
     socket: Polled,
     hello: Hello,
     step: Step,
+    /// This end's, until TLS takes it.
+    nonce: Option<Nonce>,
+    tls: Option<Box<Session>>,
     deadline: Instant,
     input: [u8; BUFFER],
     got: usize,
@@ -80,8 +133,8 @@ pub(crate) struct Handshake {
 
 impl Handshake {
     /// The dialing end, on a socket that connects.
-    pub(crate) fn dial(fd: OwnedFd, poller: Arc<Poller>, hello: Hello, deadline: Instant) -> Self {
-        Self::new(fd, poller, hello, Step::Connect, deadline)
+    pub(super) fn dial(socket: Polled, hello: Hello, nonce: Nonce, deadline: Instant) -> Self {
+        Self::new(socket, hello, Step::Connect, nonce, deadline)
     }
 
     /// The accepting end, on a socket that said hello.
@@ -91,20 +144,24 @@ impl Handshake {
         hello: Hello,
         deadline: Instant,
     ) -> Result<Self, Refusal> {
+        let nonce = Nonce::fresh(hello.encrypt).map_err(Refusal::System)?;
         let challenge = Challenge {
-            nonce: fresh_nonce().map_err(Refusal::System)?,
+            nonce: nonce.bytes(),
         };
         let step = Step::DialerProof(challenge);
-        let mut handshake = Self::new(fd, poller, hello, step, deadline);
+        let socket = Polled::new(fd, poller);
+        let mut handshake = Self::new(socket, hello, step, nonce, deadline);
         handshake.say(&challenge.encode());
         Ok(handshake)
     }
 
-    fn new(fd: OwnedFd, poller: Arc<Poller>, hello: Hello, step: Step, deadline: Instant) -> Self {
+    fn new(socket: Polled, hello: Hello, step: Step, nonce: Nonce, deadline: Instant) -> Self {
         Self {
-            socket: Polled::new(fd, poller),
+            socket,
             hello,
             step,
+            nonce: Some(nonce),
+            tls: None,
             deadline,
             input: [0; BUFFER],
             got: 0,
@@ -136,16 +193,22 @@ impl Handshake {
         self.socket.fd()
     }
 
-    /// The authenticated socket.
-    pub(crate) fn into_fd(self) -> io::Result<OwnedFd> {
-        self.socket.into_fd()
+    /// The authenticated socket, and what encrypts it.
+    pub(crate) fn into_parts(self) -> io::Result<(OwnedFd, Option<Box<Session>>)> {
+        Ok((self.socket.into_fd()?, self.tls))
     }
 
     /// Watches for what it waits for.
     pub(crate) fn watch(&mut self, key: u64) -> io::Result<()> {
-        let write = !self.is_connected() || !self.unsent.is_empty();
+        let tls_writes = self.tls.as_ref().is_some_and(|tls| tls.wants_write());
+        let write = !self.is_connected() || !self.unsent.is_empty() || tls_writes;
         let read = !write;
         self.socket.watch(Interest::of(read, write), key)
+    }
+
+    /// Whether both ends have proved themselves.
+    pub(super) const fn has_proved(&self) -> bool {
+        matches!(self.step, Step::Tls | Step::Done)
     }
 
     /// Goes on as far as it can; true once both ends have proved themselves.
@@ -177,18 +240,43 @@ impl Handshake {
                     };
                     self.verify(channel, peer, Role::Dialer, &challenge, &proof)?;
                     self.prove(channel, Role::Acceptor, &challenge)?;
-                    self.step = Step::Done;
+                    let dialer = self.hello.nonce;
+                    self.encrypt(|own| Session::accept(own, &dialer))?;
                 }
                 Step::AcceptorProof(challenge) => {
                     let Some(proof) = self.take::<PROOF_BYTES>()? else {
                         return self.wait();
                     };
                     self.verify(channel, peer, Role::Acceptor, &challenge, &proof)?;
+                    self.encrypt(|own| Session::dial(own, &challenge.nonce))?;
+                }
+                Step::Tls => {
+                    let fd = self.socket.fd().as_fd();
+                    let Some(tls) = &mut self.tls else {
+                        return Ok(true);
+                    };
+                    if !tls.shake(fd).map_err(Refusal::of_tls)? {
+                        return self.wait();
+                    }
                     self.step = Step::Done;
                 }
                 Step::Done => return Ok(true),
             }
         }
+    }
+
+    /// Both have proved themselves: TLS is next, unless links are not encrypted.
+    fn encrypt(
+        &mut self,
+        begin: impl FnOnce(Key) -> Result<Session, rustls::Error>,
+    ) -> Result<(), Refusal> {
+        self.step = Step::Done;
+        if let Some(Nonce::Key(own)) = self.nonce.take() {
+            let session = begin(own).map_err(|error| Refusal::Tls(io::Error::other(error)))?;
+            self.tls = Some(Box::new(session));
+            self.step = Step::Tls;
+        }
+        Ok(())
     }
 
     fn wait(&self) -> Result<bool, Refusal> {
@@ -252,11 +340,4 @@ impl Handshake {
         self.got = 0;
         Ok(self.input.first_chunk::<N>().copied())
     }
-}
-
-/// Randomness that nobody can foretell.
-pub(super) fn fresh_nonce() -> io::Result<[u8; NONCE_BYTES]> {
-    let mut nonce = [0; NONCE_BYTES];
-    getrandom::fill(&mut nonce).map_err(io::Error::other)?;
-    Ok(nonce)
 }

@@ -115,6 +115,10 @@ impl Listener {
         &self.poller
     }
 
+    pub(crate) const fn host(&self) -> Host {
+        self.host
+    }
+
     pub(crate) const fn options(&self) -> &Options {
         &self.options
     }
@@ -155,6 +159,7 @@ impl Listener {
                 Refusal::Late => 3,
                 Refusal::Stranger(_) => 4,
                 Refusal::Crowd => 5,
+                Refusal::Tls(_) => 6,
             };
         if self.logged.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
             unisono_plugin::log!(

@@ -14,7 +14,10 @@ use crate::net::{Interest, Polled, Poller};
 
 /// A timer in a link's set.
 #[derive(Debug)]
-pub(crate) struct Timer(Polled);
+pub(crate) struct Timer {
+    descriptor: Polled,
+    is_set: bool,
+}
 
 impl Timer {
     pub(crate) fn new(poller: Arc<Poller>, key: u64) -> io::Result<Self> {
@@ -22,11 +25,32 @@ impl Timer {
         let fd: OwnedFd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         let mut polled = Polled::new(fd, poller);
         polled.watch(Interest::Read, key)?;
-        Ok(Self(polled))
+        Ok(Self {
+            descriptor: polled,
+            is_set: false,
+        })
+    }
+
+    /// Fires no more.
+    pub(crate) fn stop(&mut self) -> io::Result<()> {
+        if !std::mem::take(&mut self.is_set) {
+            return Ok(());
+        }
+        let never = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let spec = Itimerspec {
+            it_interval: never,
+            it_value: never,
+        };
+        timerfd_settime(self.descriptor.fd(), TimerfdTimerFlags::empty(), &spec)?;
+        Ok(())
     }
 
     /// Fires at `when`, or at once if that has passed.
-    pub(crate) fn set(&self, when: Instant) -> io::Result<()> {
+    pub(crate) fn set(&mut self, when: Instant) -> io::Result<()> {
+        self.is_set = true;
         let ahead = when.saturating_duration_since(Instant::now());
         let spec = Itimerspec {
             it_interval: Timespec {
@@ -39,7 +63,7 @@ impl Timer {
                 tv_nsec: i64::from(ahead.subsec_nanos()).max(1),
             },
         };
-        timerfd_settime(self.0.fd(), TimerfdTimerFlags::empty(), &spec)?;
+        timerfd_settime(self.descriptor.fd(), TimerfdTimerFlags::empty(), &spec)?;
         Ok(())
     }
 }

@@ -3,14 +3,22 @@
 //! A put is one frame, or several (stripes) that may come over any of the link's connections. Every
 //! frame carries all that its put needs, so that a receiver can begin with any of them. Along one
 //! connection the puts' sequence numbers never go down.
+//!
+//! The receiver counts the frames of puts that have landed whole over each of a link's connections,
+//! and says so now and then ([`Frame::Ack`]). Where one connection follows another in its place, each
+//! end first says its count ([`Frame::Resume`]): what lies beyond it is sent again, from its start.
 
 use super::{Fields, WireError, Writer};
 
 const MAGIC: u16 = 0x5546;
 const KIND_PUT: u8 = 1;
 const KIND_GOODBYE: u8 = 2;
+const KIND_ACK: u8 = 3;
+const KIND_RESUME: u8 = 4;
+const KIND_LOST: u8 = 5;
 const FLAG_SIGNAL: u8 = 1;
 const FLAG_WORDS: u8 = 2;
+const FLAG_ACK: u8 = 4;
 const GOODBYE_ABORTED: u8 = 1;
 
 /// Bytes of a frame's header.
@@ -44,6 +52,25 @@ pub enum Frame {
         total: u64,
         /// What to raise once this put and all before it have landed.
         signal: Option<Signal>,
+        /// Whether the sender waits to hear that it has landed: its source stays in use until then.
+        acknowledge: bool,
+    },
+    /// So many frames of puts have landed over this connection and those before it in its place.
+    Ack {
+        /// Their number.
+        received: u64,
+    },
+    /// The first frame of a connection that follows another: as [`Frame::Ack`].
+    Resume {
+        /// Their number.
+        received: u64,
+    },
+    /// The accepting end asks the dialing one to make a connection anew.
+    Lost {
+        /// Which of the link's.
+        index: u16,
+        /// Its generation.
+        generation: u16,
     },
     /// Nothing comes after this on this connection.
     Goodbye {
@@ -66,10 +93,12 @@ impl Frame {
                 offset,
                 total,
                 signal,
+                acknowledge,
             } => {
                 let words = signal.and_then(|s| s.words);
                 let flags = (u8::from(signal.is_some()) * FLAG_SIGNAL)
-                    | (u8::from(words.is_some()) * FLAG_WORDS);
+                    | (u8::from(words.is_some()) * FLAG_WORDS)
+                    | (u8::from(acknowledge) * FLAG_ACK);
                 let [w0, w1, w2] = words.unwrap_or_default();
                 writer
                     .put(&[KIND_PUT, flags])
@@ -91,6 +120,14 @@ impl Frame {
                 .put(&sequence.to_le_bytes())
                 .put(&[0; FRAME_BYTES - 16])
                 .finish(),
+            Self::Ack { received } => count(writer, KIND_ACK, received),
+            Self::Resume { received } => count(writer, KIND_RESUME, received),
+            Self::Lost { index, generation } => writer
+                .put(&[KIND_LOST, 0])
+                .put(&index.to_le_bytes())
+                .put(&generation.to_le_bytes())
+                .put(&[0; FRAME_BYTES - 8])
+                .finish(),
         }
     }
 
@@ -109,7 +146,8 @@ impl Frame {
         let sequence = fields.u64()?;
         match kind {
             KIND_PUT => {
-                if flags & !(FLAG_SIGNAL | FLAG_WORDS) != 0 || flags == FLAG_WORDS {
+                let of_signal = flags & !FLAG_ACK;
+                if of_signal & !(FLAG_SIGNAL | FLAG_WORDS) != 0 || of_signal == FLAG_WORDS {
                     return Err(WireError::Field("flags"));
                 }
                 let (offset, total) = (fields.u64()?, fields.u64()?);
@@ -133,6 +171,17 @@ impl Frame {
                         offset: signal_offset,
                         words: (flags & FLAG_WORDS != 0).then_some(words),
                     }),
+                    acknowledge: flags & FLAG_ACK != 0,
+                })
+            }
+            KIND_ACK | KIND_RESUME | KIND_LOST if flags != 0 => Err(WireError::Field("flags")),
+            KIND_ACK => Ok(Self::Ack { received: sequence }),
+            KIND_RESUME => Ok(Self::Resume { received: sequence }),
+            KIND_LOST => {
+                let [i0, i1, g0, g1] = window.to_le_bytes();
+                Ok(Self::Lost {
+                    index: u16::from_le_bytes([i0, i1]),
+                    generation: u16::from_le_bytes([g0, g1]),
                 })
             }
             KIND_GOODBYE if flags & !GOODBYE_ABORTED == 0 => Ok(Self::Goodbye {
@@ -143,6 +192,14 @@ impl Frame {
             _ => Err(WireError::Field("kind")),
         }
     }
+}
+
+fn count(writer: Writer<FRAME_BYTES>, kind: u8, received: u64) -> [u8; FRAME_BYTES] {
+    writer
+        .put(&[kind, 0, 0, 0, 0, 0])
+        .put(&received.to_le_bytes())
+        .put(&[0; FRAME_BYTES - 16])
+        .finish()
 }
 
 #[cfg(test)]
@@ -162,22 +219,30 @@ mod tests {
             any::<u32>(),
             any::<u64>(),
             signal,
+            any::<bool>(),
         )
-            .prop_map(|(sequence, window, length, offset, signal)| Frame::Put {
-                sequence,
-                window,
-                length,
-                offset: offset >> 1,
-                total: u64::from(length) * 3,
-                signal: signal.map(|(window, offset, words)| Signal {
+            .prop_map(|(sequence, window, length, offset, signal, acknowledge)| {
+                Frame::Put {
+                    acknowledge,
+                    sequence,
                     window,
-                    offset,
-                    words,
-                }),
+                    length,
+                    offset: offset >> 1,
+                    total: u64::from(length) * 3,
+                    signal: signal.map(|(window, offset, words)| Signal {
+                        window,
+                        offset,
+                        words,
+                    }),
+                }
             });
         let goodbye = (any::<u64>(), any::<bool>())
             .prop_map(|(sequence, aborted)| Frame::Goodbye { sequence, aborted });
-        prop_oneof![put, goodbye]
+        let ack = any::<u64>().prop_map(|received| Frame::Ack { received });
+        let resume = any::<u64>().prop_map(|received| Frame::Resume { received });
+        let lost =
+            any::<(u16, u16)>().prop_map(|(index, generation)| Frame::Lost { index, generation });
+        prop_oneof![put, goodbye, ack, resume, lost]
     }
 
     proptest! {
@@ -193,8 +258,8 @@ mod tests {
             bytes[40..].copy_from_slice(&tail);
             if magic {
                 bytes[..2].copy_from_slice(&MAGIC.to_le_bytes());
-                bytes[2] &= 3;
-                bytes[3] &= 3;
+                bytes[2] &= 7;
+                bytes[3] &= 7;
             }
             if let Ok(Frame::Put { length, total, .. }) = Frame::decode(&bytes) {
                 prop_assert!(u64::from(length) <= total);
@@ -212,6 +277,7 @@ mod tests {
                 offset,
                 total,
                 signal: None,
+                acknowledge: false,
             }
             .encode()
         };

@@ -9,6 +9,9 @@
 //!   frames                    <->   frames
 //! ```
 //!
+//! If the hello says so, TLS begins after the proofs, and the frames are inside it. The nonces are
+//! then the public keys that each end made for this connection ([`tls`](crate::tls)).
+//!
 //! The acceptor signs last, so that a stranger costs it at most one check of a signature, and that
 //! only if the stranger knows the channel's id and the acceptor's nonce. Both nonces are in the
 //! transcript, so nothing can be replayed; the role is in it, so nothing can be reflected.
@@ -16,7 +19,11 @@
 use super::{Fields, WireError, Writer};
 
 const MAGIC: [u8; 8] = *b"UNISOTCP";
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
+/// The frames are encrypted.
+const FLAG_ENCRYPT: u16 = 1;
+/// Generations of a connection are counted modulo this.
+pub const GENERATIONS: u16 = 1 << 15;
 /// Connections that one link may have.
 const MAX_CONNECTIONS: u16 = 16;
 
@@ -36,6 +43,8 @@ pub struct Hello {
     pub index: u16,
     /// How many connections the link has.
     pub count: u16,
+    /// How many connections there were in its place before.
+    pub generation: u16,
     /// Id of the channel.
     pub channel: u64,
     /// The dialer's rank.
@@ -44,19 +53,23 @@ pub struct Hello {
     pub to: u32,
     /// The acceptor's instance, as it stands in its address: what was dialled is what was meant.
     pub instance: [u8; 16],
-    /// Fresh randomness.
+    /// Whether frames are encrypted: both ends must want the same.
+    pub encrypt: bool,
+    /// Fresh randomness, or a fresh public key.
     pub nonce: [u8; NONCE_BYTES],
 }
 
 impl Hello {
     /// The record as it is sent.
     pub fn encode(&self) -> [u8; HELLO_BYTES] {
+        let encrypt = u16::from(self.encrypt) * FLAG_ENCRYPT;
+        let marks = ((self.generation % GENERATIONS) << 1) | encrypt;
         Writer::new()
             .put(&MAGIC)
             .put(&VERSION.to_le_bytes())
             .put(&self.index.to_le_bytes())
             .put(&self.count.to_le_bytes())
-            .put(&[0; 2])
+            .put(&marks.to_le_bytes())
             .put(&self.channel.to_le_bytes())
             .put(&self.from.to_le_bytes())
             .put(&self.to.to_le_bytes())
@@ -79,16 +92,17 @@ impl Hello {
             other => return Err(WireError::Version(other)),
         }
         let (index, count) = (fields.u16()?, fields.u16()?);
-        if fields.u16()? != 0 {
-            return Err(WireError::Field("reserved"));
-        }
+        let flags = fields.u16()?;
+        let generation = flags >> 1;
         let hello = Self {
             index,
             count,
+            generation,
             channel: fields.u64()?,
             from: fields.u32()?,
             to: fields.u32()?,
             instance: fields.take()?,
+            encrypt: flags & FLAG_ENCRYPT != 0,
             nonce: fields.take()?,
         };
         if count == 0 || count > MAX_CONNECTIONS {
@@ -113,7 +127,7 @@ impl Hello {
 /// The acceptor's answer to a [`Hello`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Challenge {
-    /// Fresh randomness.
+    /// Fresh randomness, or a fresh public key.
     pub nonce: [u8; NONCE_BYTES],
 }
 
@@ -165,10 +179,12 @@ mod tests {
         Hello {
             index: 1,
             count: 2,
+            generation: 3,
             channel: 77,
             from: 3,
             to: 9,
             instance: [5; 16],
+            encrypt: true,
             nonce: [6; 32],
         }
     }

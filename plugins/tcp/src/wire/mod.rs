@@ -8,7 +8,8 @@ mod hello;
 
 pub(crate) use frame::{FRAME_BYTES, Frame, Signal};
 pub(crate) use hello::{
-    CHALLENGE_BYTES, Challenge, HELLO_BYTES, Hello, NONCE_BYTES, PROOF_BYTES, Role, transcript,
+    CHALLENGE_BYTES, Challenge, GENERATIONS, HELLO_BYTES, Hello, NONCE_BYTES, PROOF_BYTES, Role,
+    transcript,
 };
 
 /// Why bytes were refused.

@@ -175,8 +175,11 @@ pub fn instance(set: &[(&str, i64)], interfaces: &str) -> Result<TcpInstance> {
         ("stall_timeout", param_type::DURATION_NS, 120_000_000_000),
         ("keepalive", param_type::DURATION_NS, 15_000_000_000),
         ("connect_timeout", param_type::DURATION_NS, 60_000_000_000),
+        ("rail_timeout", param_type::DURATION_NS, 2_000_000_000),
+        ("recovery", param_type::DURATION_NS, 10_000_000_000),
         ("bandwidth", param_type::BYTES, 0),
         ("latency", param_type::DURATION_NS, 25_000),
+        ("encrypt", param_type::BOOL, 0),
     ];
     let text = |text: &str| abi::Str {
         ptr: text.as_ptr().cast(),

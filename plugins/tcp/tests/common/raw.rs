@@ -26,8 +26,8 @@ pub fn connect(port: u16) -> TcpStream {
 /// The hello of rank 0 to rank 1 on channel 99, for the only connection of a link.
 pub fn hello(instance: [u8; 16]) -> Vec<u8> {
     let mut out = b"UNISOTCP".to_vec();
-    for half in [1u16, 0, 1, 0] {
-        out.extend(half.to_le_bytes()); // version, index, count, reserved
+    for half in [2u16, 0, 1, 0] {
+        out.extend(half.to_le_bytes()); // version, index, count, generation
     }
     out.extend(99u64.to_le_bytes());
     out.extend(0u32.to_le_bytes());
@@ -49,12 +49,15 @@ pub fn greet(stream: &mut TcpStream, instance: [u8; 16], secret: u64) -> std::io
     Ok(said)
 }
 
-/// The acceptor's proof.
+/// The acceptor's proof; then each end says that the connection is the first in its place.
 pub fn welcome(stream: &mut TcpStream, said: &[u8], secret: u64) {
     let mut proof = [0; 64];
     stream.read_exact(&mut proof).unwrap();
     let transcript = [b"unisono tcp 1 acceptor\0".as_slice(), said].concat();
     assert_eq!(proof, checksum(secret, 1, &transcript));
+    let mut first = vec![0x46, 0x55, 4];
+    first.resize(72, 0);
+    stream.write_all(&first).unwrap();
 }
 
 /// A put frame's header, without a signal.

@@ -1,0 +1,289 @@
+//! Connections that are lost, others in their places, and the way back to where each belongs.
+//!
+//! A connection is lost when the system says so, or when its path has been silent for `rail_timeout`.
+//! The dialing end then makes another, first by the next of the ways to the peer; the accepting end
+//! asks it to, over a connection that is well. Nothing of the old one may land late: an end reads it no
+//! further before it says what it has, and the other sends again what lies beyond that, from sources
+//! that have not been let go of. Where all is well again, a connection goes home.
+
+use std::time::{Duration, Instant};
+
+use unisono_plugin::{Channel, Host, Level, Result, log};
+
+use super::access::End;
+use super::broken::Broken;
+use super::connection::{Connection, Trouble};
+use super::established::{Desk, Established, lines};
+use crate::setup::{Authenticated, Recovery};
+use crate::wire::{Frame, GENERATIONS};
+
+/// Between two looks at all paths.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long a connection stays away from its home at first, and at last, before it tries to go back.
+const AWAY: Duration = Duration::from_secs(2);
+const AWAY_MAX: Duration = Duration::from_secs(120);
+/// Whoever was at home for so long starts afresh.
+const SETTLED: Duration = Duration::from_secs(30);
+
+/// What is remembered of a link's paths.
+#[derive(Debug)]
+pub(crate) struct Upkeep {
+    recovery: Recovery,
+    host: Host,
+    next_look: Instant,
+    homes: Vec<Home>,
+}
+
+/// When a connection may go home.
+#[derive(Clone, Copy, Debug)]
+struct Home {
+    /// Since when it is where it is.
+    since: Instant,
+    again: Instant,
+    away: Duration,
+    /// It was tried, and what came of it is not known yet.
+    visiting: bool,
+}
+
+impl Upkeep {
+    pub(crate) fn new(connections: usize, recovery: Recovery, host: Host) -> Self {
+        let now = Instant::now();
+        let home = Home {
+            since: now,
+            again: now + AWAY,
+            away: AWAY,
+            visiting: false,
+        };
+        Self {
+            recovery,
+            host,
+            next_look: now + LOOK,
+            homes: vec![home; connections],
+        }
+    }
+}
+
+impl Established {
+    /// Looks after the paths; whether something changed.
+    ///
+    /// # Errors
+    /// A connection is lost, and none was found to take its place in time.
+    pub(crate) fn tend(&mut self, channel: &Channel, desk: &mut Desk<'_>) -> Result<bool> {
+        let now = Instant::now();
+        let mut changed = false;
+        for one in self.access.advance(channel, self.peer) {
+            changed |= self.admit(one, now, desk)?;
+        }
+        if now < self.upkeep.next_look {
+            return Ok(changed);
+        }
+        self.upkeep.next_look = now + LOOK;
+        for at in 0..self.connections.len() {
+            self.look(at, now, desk)?;
+            self.go_home(at, now);
+        }
+        Ok(changed)
+    }
+
+    /// When the paths must be looked at, if something is under way.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        let watch = |c: &Connection| c.trouble.is_some() || c.outgoing.awaits_peer();
+        let away = match &self.access.end {
+            // While one is dialled, that has its own time.
+            End::Dialer(dialer) => (0..)
+                .zip(&self.connections)
+                .filter(|(at, c)| c.target != dialer.home(*at) && !dialer.is_dialling(*at))
+                .map(|(at, _)| self.upkeep.homes[at].again.max(self.upkeep.next_look))
+                .min(),
+            End::Acceptor(_) => None,
+        };
+        let soon = self.connections.iter().any(watch);
+        let soon = soon.then(|| self.upkeep.next_look.max(Instant::now() + LOOK / 2));
+        soon.into_iter().chain(away).min()
+    }
+
+    /// A connection is lost: another must take its place.
+    ///
+    /// # Errors
+    /// The peer's system has ended it, and no other is left: the peer is gone.
+    pub(super) fn lose(
+        &mut self,
+        at: usize,
+        cause: Broken,
+        now: Instant,
+        desk: &mut Desk<'_>,
+    ) -> Result<()> {
+        let is_end = cause.is_end();
+        let who = self.whose(at).who();
+        let connection = &mut self.connections[at];
+        if !matches!(cause, Broken::Silent(_) | Broken::Told) {
+            connection.open = false;
+        }
+        let first = connection.trouble.is_none();
+        let waiting = connection.outgoing.unacknowledged();
+        let said = cause.to_string();
+        let since = connection.trouble.as_ref().map_or(now, |t| t.since);
+        connection.trouble = Some(Trouble { since, cause });
+        let expected = match &self.access.end {
+            // The peer closes the old one when it has taken the new one, which may be on its way.
+            End::Dialer(dialer) => dialer.is_dialling(at),
+            // Nor does this one take it before TLS stands, when the peer has it already.
+            End::Acceptor(acceptor) => acceptor.is_proving(at),
+        };
+        let gone = self.connections.iter().all(|c| !c.is_well());
+        if is_end && gone && !expected {
+            let cause = self.connections[at].trouble.take().map(|t| t.cause);
+            return Err(self.lost(at, &cause.unwrap_or(Broken::End), desk));
+        }
+        if first && !expected {
+            log!(
+                self.upkeep.host,
+                Level::Warn,
+                "{who} {said}; looking for another way for {waiting} frames"
+            );
+        }
+        self.ask_for_another(at, now);
+        Ok(())
+    }
+
+    /// Dials, or asks the peer to.
+    fn ask_for_another(&mut self, at: usize, now: Instant) {
+        let home = &mut self.upkeep.homes[at];
+        if now.saturating_duration_since(home.since) > SETTLED {
+            home.away = AWAY;
+        }
+        home.again = now + home.away;
+        home.visiting = false;
+        let (index, generation) = (at as u16, self.connections[at].generation);
+        match &mut self.access.end {
+            End::Dialer(dialer) => dialer.reopen(at, self.connections[at].target + 1),
+            End::Acceptor(_) => {
+                for other in self.connections.iter_mut().filter(|c| c.is_well()) {
+                    other.outgoing.say(&Frame::Lost { index, generation });
+                }
+            }
+        }
+    }
+
+    /// The peer asks for another connection.
+    pub(super) fn told(&mut self, at: usize, generation: u16, desk: &mut Desk<'_>) -> Result<()> {
+        let End::Dialer(dialer) = &self.access.end else {
+            return Ok(()); // this end cannot dial
+        };
+        match self.connections.get(at) {
+            Some(connection) if connection.generation == generation && !dialer.is_dialling(at) => {
+                self.lose(at, Broken::Told, Instant::now(), desk)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts a new connection in its place, unless a newer one stands there.
+    fn admit(&mut self, one: Authenticated, now: Instant, desk: &mut Desk<'_>) -> Result<bool> {
+        let at = usize::from(one.index);
+        let Some(connection) = self.connections.get_mut(at) else {
+            return Ok(false);
+        };
+        let newer = one.generation.wrapping_sub(connection.generation) % GENERATIONS;
+        if newer == 0 || newer >= GENERATIONS / 2 {
+            return Ok(false);
+        }
+        let (listener, poller) = (&self.access.listener, &self.access.poller);
+        let placed = connection.replace(one, listener.options(), poller, &mut self.order);
+        connection.trouble.get_or_insert(Trouble {
+            since: now,
+            cause: Broken::Moved,
+        });
+        self.lines = lines(&self.connections);
+        if let Err(error) = placed {
+            self.lose(at, Broken::System(error), now, desk)?;
+        }
+        Ok(true)
+    }
+
+    /// Both ends have said where to go on.
+    pub(super) fn recovered(&mut self, at: usize, again: usize) {
+        let now = Instant::now();
+        let home = &mut self.upkeep.homes[at];
+        home.since = now;
+        let Some(trouble) = self.connections[at].trouble.take() else {
+            return;
+        };
+        log!(
+            self.upkeep.host,
+            Level::Info,
+            "{} goes on after {:.1?}: {again} frames are sent again",
+            self.whose(at).who(),
+            now - trouble.since
+        );
+        // Nobody could be asked before.
+        if matches!(self.access.end, End::Acceptor(_)) {
+            for other in 0..self.connections.len() {
+                if self.connections[other].trouble.is_some() {
+                    self.ask_for_another(other, now);
+                }
+            }
+        }
+    }
+
+    /// Looks at one path.
+    fn look(&mut self, at: usize, now: Instant, desk: &mut Desk<'_>) -> Result<()> {
+        let limit = self.upkeep.recovery.rail_timeout;
+        let connection = &mut self.connections[at];
+        if connection.outgoing.awaits_peer() || connection.trouble.is_some() {
+            let heard = connection.look(now).unwrap_or_default();
+            let is_going = connection.open && connection.outgoing.is_going();
+            match &connection.trouble {
+                _ if heard.silent >= limit => {
+                    connection.forget_silence();
+                    self.lose(at, Broken::Silent(heard.silent), now, desk)?;
+                }
+                Some(Trouble {
+                    cause: Broken::Silent(_),
+                    since,
+                }) if is_going && heard.last < now.saturating_duration_since(*since) => {
+                    // The path is back before there was another.
+                    if let End::Dialer(dialer) = &mut self.access.end {
+                        dialer.leave(at);
+                    }
+                    self.recovered(at, 0);
+                }
+                _ => {}
+            }
+        }
+        let Some(trouble) = &self.connections[at].trouble else {
+            return Ok(());
+        };
+        if now.saturating_duration_since(trouble.since) < self.upkeep.recovery.limit {
+            return Ok(());
+        }
+        let tried = match &self.access.end {
+            End::Dialer(dialer) => format!("dialling it: {}", dialer.last_problem()),
+            End::Acceptor(_) => "it has not dialled again".to_owned(),
+        };
+        let whose = self.whose(at);
+        Err(whose.given_up(&trouble.cause, &tried, self.upkeep.recovery.limit))
+    }
+
+    /// A connection that is well elsewhere tries its home now and then.
+    fn go_home(&mut self, at: usize, now: Instant) {
+        let End::Dialer(dialer) = &mut self.access.end else {
+            return;
+        };
+        let (connection, home) = (&self.connections[at], &mut self.upkeep.homes[at]);
+        if !connection.is_well() {
+            return;
+        }
+        let place = dialer.home(at);
+        if dialer.is_dialling(at) || connection.target == place {
+            return;
+        }
+        if std::mem::take(&mut home.visiting) {
+            home.away = (home.away * 2).min(AWAY_MAX);
+            home.again = now + home.away;
+        } else if now >= home.again {
+            home.visiting = true;
+            dialer.visit(at, place);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! How long a path has been silent: bytes are under way, and nothing at all comes back.
+//!
+//! A peer that does not read is no silent path: its kernel answers.
+#![allow(unsafe_code, reason = "TCP_INFO is a struct that the kernel fills")]
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+/// Probes of a full peer that went unanswered in a row: a path that lives loses one or two.
+const PROBES: u8 = 3;
+
+/// What is known of one connection's path.
+#[derive(Debug, Default)]
+pub(crate) struct Silence {
+    /// Since when there have been bytes under way at every look.
+    under_way: Option<Instant>,
+}
+
+/// What a look at a path has found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Heard {
+    /// How long nothing has come back although something should have.
+    pub(crate) silent: Duration,
+    /// How long ago something came last.
+    pub(crate) last: Duration,
+}
+
+impl Silence {
+    /// Looks at a path.
+    pub(crate) fn look(&mut self, socket: BorrowedFd<'_>, now: Instant) -> Heard {
+        // SAFETY: all zero is a valid tcp_info.
+        let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+        let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+        // SAFETY: the kernel writes at most `length` bytes to `info`.
+        let answer = unsafe {
+            libc::getsockopt(
+                socket.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                (&raw mut info).cast(),
+                &raw mut length,
+            )
+        };
+        let last = Duration::from_millis(info.tcpi_last_ack_recv.into());
+        let mut silent = Duration::ZERO;
+        if answer != 0 || (info.tcpi_unacked == 0 && info.tcpi_probes < PROBES) {
+            self.under_way = None;
+        } else {
+            let since = *self.under_way.get_or_insert(now);
+            silent = now.saturating_duration_since(since).min(last);
+        }
+        Heard { silent, last }
+    }
+}
