@@ -5,7 +5,6 @@
 //! pipe that peers open through `/proc`. A ringer that finds the owner awake makes no system call.
 #![allow(unsafe_code, reason = "reads a line in shared memory by its address")]
 
-mod barrier;
 #[cfg(all(test, loom))]
 mod model;
 mod peers;
@@ -35,9 +34,7 @@ struct Line {
     word: AtomicU32,
     /// The owner's number of the pipe that it may sleep on; either end.
     pipe: AtomicI32,
-    /// Not 0 if the owner's fence before it sleeps is one for its ringers too. Never changes.
-    fences: AtomicU32,
-    reserved: [u32; 13],
+    reserved: [u32; 14],
 }
 
 /// This process's bell.
@@ -98,7 +95,7 @@ pub(crate) unsafe fn ring_all(addresses: &[u64]) {
             (address, line)
         })
     };
-    <AtomicU32 as protocol::Word>::after_raise(lines().all(|(_, line)| line.is_fenced()));
+    <AtomicU32 as protocol::Word>::fence();
     for (address, line) in lines() {
         let modes = protocol::look(&line.word);
         if modes != 0 {
@@ -116,7 +113,7 @@ unsafe fn line_at<'a>(address: u64) -> &'a Line {
 
 #[inline]
 fn wake(line: &Line, address: u64) {
-    let modes = protocol::ring(&line.word, line.is_fenced());
+    let modes = protocol::ring(&line.word);
     if modes != 0 {
         wake_up(line, address, modes);
     }
@@ -144,14 +141,6 @@ fn lock(sleepers: &Mutex<Sleepers>) -> MutexGuard<'_, Sleepers> {
     sleepers.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Line {
-    /// Whether its owner fences for this process too.
-    #[inline]
-    fn is_fenced(&self) -> bool {
-        self.fences.load(Ordering::Relaxed) != 0 && barrier::is_shared()
-    }
-}
-
 impl OwnBell {
     fn create() -> Result<Self> {
         let memory = BellMemory::create()?;
@@ -169,9 +158,6 @@ impl OwnBell {
             read,
             write,
         };
-        bell.line()
-            .fences
-            .store(barrier::is_shared().into(), Ordering::Relaxed);
         bell.line()
             .pipe
             .store(bell.read.as_raw_fd(), Ordering::Release);

@@ -26,13 +26,7 @@ impl Word for AtomicU32 {
         self.compare_exchange(old, new, Ordering::SeqCst, Ordering::Relaxed)
     }
 
-    fn before_sleep() -> bool {
-        fence(Ordering::SeqCst);
-        true
-    }
-
-    fn after_raise(_: bool) {
-        // What a membarrier of the sleeper's amounts to is argued in `barrier`; the checker has none.
+    fn fence() {
         fence(Ordering::SeqCst);
     }
 }
@@ -60,7 +54,7 @@ impl Bell {
     }
 
     fn ring(&self) {
-        let modes = ring(&self.word, false);
+        let modes = ring(&self.word);
         if modes & FUTEX != 0 {
             let _queue = self.futex.lock().unwrap();
             self.futex_woken.notify_all();

@@ -91,6 +91,8 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const EXAMPLE: Description = Description {
@@ -127,5 +129,28 @@ mod tests {
             ..EXAMPLE
         };
         assert!(Description::parse(&crooked.pack()).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_it(bytes in prop::collection::vec(any::<u8>(), 0..80), magic: bool, whole: bool) {
+            let mut bytes = if magic { [&MAGIC[..], &bytes].concat() } else { bytes };
+            if whole {
+                bytes.resize(LENGTH, 0);
+            }
+            if let Ok(description) = Description::parse(&bytes) {
+                prop_assert_eq!(&description.pack()[..], bytes);
+            }
+        }
+
+        #[test]
+        fn a_changed_bit_is_another_description_or_none(at in 0..LENGTH, bit in 0..8u32) {
+            let mut bytes = EXAMPLE.pack();
+            bytes[at] ^= 1 << bit;
+            if let Ok(other) = Description::parse(&bytes) {
+                prop_assert_ne!(other, EXAMPLE);
+                prop_assert_eq!(other.pack(), bytes);
+            }
+        }
     }
 }
