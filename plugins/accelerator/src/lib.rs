@@ -20,15 +20,18 @@ mod description;
 mod device;
 mod event;
 mod fork;
+mod freed;
 mod library;
 mod lines;
 mod mapping;
 mod memory;
 mod process;
 mod regions;
+mod report;
 mod runtime;
 mod state;
 mod stream;
+mod thread;
 mod watcher;
 
 pub use device::Accelerator;
@@ -38,7 +41,9 @@ pub use library::{library_path, open_library};
 pub use lines::Line;
 pub use memory::AcceleratorMemory;
 pub use process::Process;
+pub use report::{EVENTS, local_link, mapped_link, numa_of, queues_from};
 pub use runtime::{
     Block, FlagCommand, FlagKernel, Foreign, MemoryOperation, Runtime, open_descriptor, start_time,
 };
 pub use stream::{AcceleratorStream, StreamControl};
+pub use thread::spawn_quiet;

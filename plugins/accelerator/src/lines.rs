@@ -1,6 +1,6 @@
 //! Pinned cache lines: where a stream tells its host how far it came.
 //!
-//! They are cut from pages that are registered once, as registering blocks behind pending work.
+//! They are pieces of pages that are registered once, as registering blocks behind pending work.
 #![allow(
     unsafe_code,
     reason = "words of registered memory, which a device writes too"
@@ -14,7 +14,6 @@ use unisono_plugin::Result;
 use crate::mapping::Mapping;
 use crate::{Runtime, fork};
 
-const LINE: u64 = 64;
 const PAGE: u64 = 64 << 10;
 
 /// The words of a line.
@@ -29,33 +28,30 @@ struct Words {
     reserved: [AtomicU64; 3],
 }
 
-/// A line of its own, given back when dropped.
+/// A piece of a registered page, given back when dropped.
 #[derive(Debug)]
-pub struct Line {
-    words: *const Words,
+pub(crate) struct Piece {
+    host: u64,
     device: u64,
     free: Arc<Free>,
 }
 
-// SAFETY: atomics in memory that lives as long as the line.
-unsafe impl Send for Line {}
-// SAFETY: as above.
-unsafe impl Sync for Line {}
-
-/// Lines that nobody has: their addresses for the CPU and for the device.
+/// Pieces that nobody has: their addresses for the CPU and for the device.
 type Free = Mutex<Vec<(u64, u64)>>;
 
-/// The lines of one device.
+/// Pieces of one size, of one device.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub(crate) struct Pieces {
+    size: u64,
     free: Arc<Free>,
     pages: Mutex<Vec<Mapping>>,
 }
 
-impl Lines {
-    /// With a first page of lines.
-    pub(crate) fn new<R: Runtime>(runtime: &R) -> Result<Self> {
+impl Pieces {
+    /// With a first page of pieces of `size` bytes, a power of two.
+    pub(crate) fn new<R: Runtime>(runtime: &R, size: u64) -> Result<Self> {
         let this = Self {
+            size,
             free: Arc::default(),
             pages: Mutex::default(),
         };
@@ -71,15 +67,16 @@ impl Lines {
         unsafe { runtime.register(host, PAGE) }?;
         let device = runtime.device_address(host)?;
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        free.extend((0..PAGE / LINE).map(|n| (host + n * LINE, device + n * LINE)));
+        let offsets = (0..PAGE).step_by(self.size as usize);
+        free.extend(offsets.map(|offset| (host + offset, device + offset)));
         drop(free);
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         pages.push(page);
         Ok(())
     }
 
-    /// A line, all zero.
-    pub(crate) fn take<R: Runtime>(&self, runtime: &R) -> Result<Line> {
+    /// A piece, all zero.
+    pub(crate) fn take<R: Runtime>(&self, runtime: &R) -> Result<Piece> {
         let pop = || {
             self.free
                 .lock()
@@ -97,16 +94,19 @@ impl Lines {
             // Others took a whole new page meanwhile.
             return self.take(runtime);
         };
-        let line = Line {
-            words: host as usize as *const Words,
+        let piece = Piece {
+            host,
             device,
             free: Arc::clone(&self.free),
         };
-        line.clear();
-        Ok(line)
+        for word in (host..host + self.size).step_by(8) {
+            // SAFETY: a piece of a registered page, whose words nobody else uses.
+            unsafe { AtomicU64::from_ptr(word as usize as *mut u64) }.store(0, Ordering::Relaxed);
+        }
+        Ok(piece)
     }
 
-    /// Ends the registrations; no line is in use any more.
+    /// Ends the registrations; no piece is in use any more.
     pub(crate) fn close<R: Runtime>(&self, runtime: &R) {
         for page in self
             .pages
@@ -119,30 +119,57 @@ impl Lines {
     }
 }
 
-impl Line {
-    fn words(&self) -> &Words {
-        // SAFETY: a line of a page that `Lines` keeps; a device and its process outlive their lines.
-        unsafe { &*self.words }
+impl Piece {
+    /// Its address for the CPU.
+    pub(crate) fn host(&self) -> u64 {
+        self.host
     }
 
-    fn clear(&self) {
-        let Words {
-            done, found, words, ..
-        } = self.words();
-        for word in words.iter().chain([done, found]) {
-            word.store(0, Ordering::Relaxed);
+    /// Its address for commands.
+    pub(crate) fn device(&self) -> u64 {
+        self.device
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        if !fork::is_child() {
+            self.free
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((self.host, self.device));
         }
+    }
+}
+
+/// A line of its own, given back when dropped.
+#[derive(Debug)]
+pub struct Line(Piece);
+
+impl Line {
+    fn words(&self) -> &Words {
+        // SAFETY: atomics in a piece of a page that `Pieces` keeps; a device and its process outlive
+        // their lines.
+        unsafe { &*(self.0.host as usize as *const Words) }
+    }
+
+    /// Bytes of a line.
+    pub(crate) const BYTES: u64 = size_of::<Words>() as u64;
+
+    /// A line in a piece of so many bytes, all zero.
+    pub(crate) fn new(piece: Piece) -> Self {
+        Self(piece)
     }
 
     /// The first word's address for commands.
     #[must_use]
     pub fn address(&self) -> u64 {
-        self.device
+        self.0.device
     }
 
     /// Where a kernel tells of other words, for commands.
     pub(crate) fn found_address(&self) -> u64 {
-        self.device + 8
+        self.0.device + 8
     }
 
     /// Commands done, or whether a gate is open.
@@ -179,17 +206,5 @@ impl Line {
         let number = found.load(Ordering::Acquire);
         let words = [0, 1, 2].map(|i| words[i].load(Ordering::Relaxed));
         (number != 0).then_some((number, words))
-    }
-}
-
-impl Drop for Line {
-    fn drop(&mut self) {
-        if !fork::is_child() {
-            let at = (self.words as u64, self.device);
-            self.free
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(at);
-        }
     }
 }

@@ -17,9 +17,12 @@ use unisono_plugin::{
 };
 
 use crate::description::{self, Description};
+use crate::fork::Unforked;
+use crate::freed::Freed;
+use crate::lines::Piece;
 use crate::mapping::Mapping;
 use crate::process::Nonce;
-use crate::state::State;
+use crate::state::{SIGNAL, State};
 use crate::{Block, Runtime, fork, start_time};
 
 /// Bytes behind the data for the proof.
@@ -50,8 +53,18 @@ pub(crate) struct Kept<R: Runtime> {
 }
 
 enum What<R: Runtime> {
-    Device { block: R::Block, offset: u64 },
-    Host { mapping: Mapping, registered: bool },
+    Device {
+        block: Unforked<R::Block>,
+        offset: u64,
+    },
+    Host {
+        mapping: Mapping,
+        registered: bool,
+    },
+    /// A part of host memory that was registered with the device, at once.
+    Piece(Piece),
+    /// It was dropped.
+    Nothing,
 }
 
 fn too_much(bytes: u64) -> Error {
@@ -101,6 +114,8 @@ impl<R: Runtime> AcceleratorMemory<R> {
                 };
                 (place, device.runtime.device_address(host)?, host, own)
             }
+            What::Piece(piece) => (Place::Host, piece.device(), piece.host(), own),
+            What::Nothing => return Err(Error::invalid("memory that was freed")),
         };
         let view = MemoryView {
             place,
@@ -127,7 +142,7 @@ impl<R: Runtime> AcceleratorMemory<R> {
         };
         let kept = Arc::new(kept);
         if let Some(description) = &kept.description {
-            device.process().share(description.nonce, &kept);
+            device.process().share((description.nonce, None), &kept);
         }
         Self::kept(device, kept, request.bytes)
     }
@@ -142,6 +157,7 @@ impl<R: Runtime> AcceleratorMemory<R> {
         let whole = request.bytes.checked_next_multiple_of(PROOF);
         let whole = whole.and_then(|bytes| bytes.checked_add(slack + proof));
         let whole = whole.ok_or_else(|| too_much(request.bytes))?;
+        device.freed.sweep(device);
         let block = device.runtime.alloc(whole, request.exportable)?;
         let offset = block.base().next_multiple_of(request.align) - block.base();
         let (base, bytes) = (block.base() + offset, request.bytes);
@@ -170,7 +186,10 @@ impl<R: Runtime> AcceleratorMemory<R> {
         }
         Ok(Kept {
             device: Arc::clone(device),
-            what: What::Device { block, offset },
+            what: What::Device {
+                block: Unforked::new(block),
+                offset,
+            },
             description,
             imported: false,
         })
@@ -183,6 +202,16 @@ impl<R: Runtime> AcceleratorMemory<R> {
                 "host memory for devices is aligned to pages of {page} bytes, not to {}",
                 request.align
             )));
+        }
+        let small = request.bytes <= SIGNAL && request.align <= SIGNAL;
+        if request.kind == MemoryKind::Signal && small && !request.exportable {
+            // A program's stream needs one when it is first used, behind which others may wait.
+            return Ok(Kept {
+                device: Arc::clone(device),
+                what: What::Piece(device.signal()?),
+                description: None,
+                imported: false,
+            });
         }
         let (mapping, description) = if request.exportable {
             let nonce = nonce()?;
@@ -300,14 +329,19 @@ impl<R: Runtime> AcceleratorMemory<R> {
     pub(crate) fn import(device: &Arc<State<R>>, bytes: &[u8]) -> Result<Self> {
         fork::check()?;
         let description = Description::parse(bytes, description::plugin(R::NAME))?;
-        let process = device.process();
+        let (process, own) = (device.process(), device.runtime.id());
         let length = description.bytes;
-        if let Some(kept) = process.shared(&description.nonce) {
+        let nonce = description.nonce;
+        // Ranks that are threads of one process import the same memory at the same time.
+        let _alone = process.import();
+        let known = [None, Some(own)].map(|mapped_for| process.shared(&(nonce, mapped_for)));
+        if let Some(kept) = known.into_iter().flatten().next() {
             if kept.description.as_ref() != Some(&description) {
                 return Err(Error::invalid("a description that was tampered with"));
             }
             if let What::Device { block, .. } = &kept.what
-                && description.device != device.runtime.id()
+                && !kept.imported
+                && description.device != own
             {
                 device.runtime.reach(block)?;
             }
@@ -322,16 +356,16 @@ impl<R: Runtime> AcceleratorMemory<R> {
         if description.pid == std::process::id() {
             return Err(Error::new(Status::Peer, "this memory was freed"));
         }
-        let nonce = description.nonce;
-        let kept = if description.handle.is_empty() {
+        let (kept, mapped_for) = if description.handle.is_empty() {
             let (pid, file) = (description.pid, description.descriptor);
             let mapping = Mapping::import(pid, file, length, &nonce)?;
-            Self::register(device, mapping, length, Some(description), true)?
+            let kept = Self::register(device, mapping, length, Some(description), true)?;
+            (kept, None)
         } else {
-            Self::import_block(device, description)?
+            (Self::import_block(device, description)?, Some(own))
         };
         let kept = Arc::new(kept);
-        process.share(nonce, &kept);
+        process.share((nonce, mapped_for), &kept);
         Self::kept(device, kept, length)
     }
 
@@ -356,7 +390,7 @@ impl<R: Runtime> AcceleratorMemory<R> {
         Ok(Kept {
             device: Arc::clone(device),
             what: What::Device {
-                block,
+                block: Unforked::new(block),
                 offset: description.offset,
             },
             description: Some(description),
@@ -425,9 +459,9 @@ impl<R: Runtime> Memory for AcceleratorMemory<R> {
                 let file = block.dmabuf(*offset, self.view.bytes)?;
                 Ok(file.into_raw_fd().to_le_bytes().to_vec())
             }
-            (MemoryExport::Dmabuf, What::Host { .. }) => Err(Error::unsupported(
-                "host memory cannot be exported as a dma-buf",
-            )),
+            (MemoryExport::Dmabuf, What::Host { .. } | What::Piece(_) | What::Nothing) => Err(
+                Error::unsupported("host memory cannot be exported as a dma-buf"),
+            ),
         }
     }
 }
@@ -451,14 +485,15 @@ impl<R: Runtime> Drop for AcceleratorMemory<R> {
 
 impl<R: Runtime> Drop for Kept<R> {
     fn drop(&mut self) {
-        if let What::Host {
-            mapping,
-            registered: true,
-        } = &self.what
-            && !fork::is_child()
-        {
-            self.device.runtime.unregister(mapping.address());
-        }
+        let freed = match std::mem::replace(&mut self.what, What::Nothing) {
+            What::Device { block, .. } => Freed::Block(block),
+            What::Host {
+                mapping,
+                registered: true,
+            } => Freed::Registered(mapping),
+            What::Host { .. } | What::Piece(_) | What::Nothing => return,
+        };
+        self.device.freed.add(freed, &self.device);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use unisono_plugin::Result;
+use unisono_plugin::{DeviceId, Result};
 
 use crate::memory::Kept;
 use crate::regions::Regions;
@@ -13,11 +13,17 @@ use crate::{Runtime, fork};
 /// Proves that what was mapped is what was exported.
 pub(crate) type Nonce = [u8; 16];
 
+/// Its proof; and of another process's device memory the device that it is mapped for, as each maps it
+/// anew.
+pub(crate) type Key = (Nonce, Option<DeviceId>);
+
 /// One a vendor: a static of its plugin.
 pub struct Process<R: Runtime> {
     pub(crate) regions: Regions,
     /// Memory that can be exported or was imported.
-    shared: Mutex<Option<HashMap<Nonce, Weak<Kept<R>>>>>,
+    shared: Mutex<Option<HashMap<Key, Weak<Kept<R>>>>>,
+    /// Held by who imports.
+    importing: Mutex<()>,
     /// Host memory of callers', by address and length.
     registered: Mutex<Option<HashMap<(u64, u64), Registered>>>,
     /// Opened devices by number: streams and pinned lines are kept for all who open one.
@@ -49,6 +55,7 @@ impl<R: Runtime> Process<R> {
         Self {
             regions: Regions::new(),
             shared: Mutex::new(None),
+            importing: Mutex::new(()),
             registered: Mutex::new(None),
             devices: Mutex::new(None),
         }
@@ -106,17 +113,23 @@ impl<R: Runtime> Process<R> {
         }
     }
 
-    /// Remembers memory by its proof.
-    pub(crate) fn share(&self, nonce: Nonce, memory: &Arc<Kept<R>>) {
+    /// Nobody else imports as long as this is held, so that who looks for memory and does not find it can
+    /// import it.
+    pub(crate) fn import(&self) -> MutexGuard<'_, ()> {
+        lock(&self.importing)
+    }
+
+    /// Remembers memory.
+    pub(crate) fn share(&self, key: Key, memory: &Arc<Kept<R>>) {
         let mut shared = lock(&self.shared);
         let shared = shared.get_or_insert_default();
         shared.retain(|_, known| known.strong_count() > 0);
-        shared.insert(nonce, Arc::downgrade(memory));
+        shared.insert(key, Arc::downgrade(memory));
     }
 
-    /// Memory by its proof.
-    pub(crate) fn shared(&self, nonce: &Nonce) -> Option<Arc<Kept<R>>> {
-        lock(&self.shared).as_ref()?.get(nonce)?.upgrade()
+    /// What is remembered.
+    pub(crate) fn shared(&self, key: &Key) -> Option<Arc<Kept<R>>> {
+        lock(&self.shared).as_ref()?.get(key)?.upgrade()
     }
 }
 

@@ -42,6 +42,8 @@ pub unsafe trait Runtime: Send + Sync + Sized + 'static {
     fn destroy_stream(&self, stream: Self::Stream);
     /// A stream that the caller owns, by its handle.
     fn adopt_stream(&self, native: u64) -> Result<Self::Stream>;
+    /// A stream that was adopted is not used any more, as often as it was adopted: what is kept for it goes.
+    fn release_stream(&self, _: Self::Stream) {}
     /// The handle.
     fn stream_handle(stream: Self::Stream) -> u64;
     /// Whether all that a stream was given is done.
@@ -128,9 +130,10 @@ pub unsafe trait Runtime: Send + Sync + Sized + 'static {
 
     /// Memory of this device, full of anything. May block.
     fn alloc(&self, bytes: u64, exportable: bool) -> Result<Self::Block>;
-    /// Memory that another process exported. May block.
+    /// Memory that another process exported, for this device; once more for each device of this process.
+    /// May block.
     fn import(&self, handle: &[u8]) -> Result<Self::Block>;
-    /// Lets this device access memory of another device of this process.
+    /// Lets this device access memory that another device of this process made.
     fn reach(&self, block: &Self::Block) -> Result<()>;
     /// Makes host memory reachable for all devices of the process; `false` if it was so before, by
     /// somebody else, who then ends it. May block.

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use unisono_plugin::{DeviceInfo, Error, Result, Status};
 
-use crate::lines::Lines;
+use crate::fork::Unforked;
+use crate::freed::FreedMemory;
+use crate::lines::{Piece, Pieces};
 use crate::stream::Grave;
 use crate::{Line, MemoryOperation, Process, Runtime, fork};
 
@@ -15,18 +17,47 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long freeing memory waits for streams that were dropped while they ran.
 const SETTLE: Duration = Duration::from_secs(2);
 
+/// Bytes of a small signal: a few flags, as for one stream of the program's.
+pub(crate) const SIGNAL: u64 = 256;
+
 /// An opened device. All who open it share one.
 pub(crate) struct State<R: Runtime> {
-    pub(crate) runtime: R,
+    pub(crate) runtime: Unforked<R>,
     pub(crate) info: DeviceInfo,
-    pub(crate) lines: Lines,
+    lines: Pieces,
+    /// For small signals.
+    signals: Pieces,
     /// Operations that a stream may have in the device's queues.
     pub(crate) limit: u64,
-    /// Native streams that nobody uses, by priority.
-    idle: Mutex<HashMap<i64, Vec<R::Stream>>>,
+    natives: Mutex<Natives<R>>,
+    /// Memory that waits to be freed.
+    pub(crate) freed: FreedMemory<R>,
     /// Streams that were dropped with work on its way.
     graves: Mutex<Vec<Grave<R>>>,
     helper: Mutex<Option<Helper<R>>>,
+}
+
+/// Native streams. They are never more than the device has independent queues: a stream that waits holds
+/// up every other of its queue, and that may be the one that it waits for.
+struct Natives<R: Runtime> {
+    /// Those that nobody uses, by priority.
+    idle: HashMap<i64, Vec<R::Stream>>,
+    /// How many more one stream may have for itself.
+    left: u32,
+    /// That of all who found none left.
+    common: Option<R::Stream>,
+}
+
+/// Whose a native stream is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tenure {
+    /// The caller's.
+    Wrapped,
+    /// One stream's, of this priority, until it is given back.
+    Own(i64),
+    /// Every stream's that found no queue left. What would wait is not handed over before the wait is
+    /// over, so that it holds up nobody.
+    Common,
 }
 
 /// The stream for the plugin's own work.
@@ -42,13 +73,26 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl<R: Runtime> State<R> {
     pub(crate) fn new(runtime: R, info: DeviceInfo, limit: u64) -> Result<Self> {
-        let lines = Lines::new(&runtime)?;
+        let lines = Pieces::new(&runtime, Line::BYTES)?;
+        let signals = Pieces::new(&runtime, SIGNAL)?;
+        // 0: nobody knows of a limit.
+        let left = match info.queues {
+            0 => u32::MAX,
+            queues => queues - 1,
+        };
+        let natives = Natives {
+            idle: HashMap::new(),
+            left,
+            common: None,
+        };
         let this = Self {
-            runtime,
+            runtime: Unforked::new(runtime),
             info,
             lines,
+            signals,
             limit,
-            idle: Mutex::default(),
+            natives: Mutex::new(natives),
+            freed: FreedMemory::new(),
             graves: Mutex::default(),
             helper: Mutex::new(None),
         };
@@ -68,21 +112,44 @@ impl<R: Runtime> State<R> {
     }
 
     pub(crate) fn line(&self) -> Result<Line> {
-        self.lines.take(&self.runtime)
+        self.lines.take(&*self.runtime).map(Line::new)
     }
 
-    /// A native stream: one that was used before, if there is one.
-    pub(crate) fn take_stream(&self, priority: i64) -> Result<R::Stream> {
+    /// Zeroed signal memory of [`SIGNAL`] bytes.
+    pub(crate) fn signal(&self) -> Result<Piece> {
+        self.signals.take(&*self.runtime)
+    }
+
+    /// A native stream: one that was used before, if there is one; the common one, if no queue is left.
+    pub(crate) fn take_stream(&self, priority: i64) -> Result<(R::Stream, Tenure)> {
         self.sweep();
-        if let Some(stream) = lock(&self.idle).get_mut(&priority).and_then(Vec::pop) {
-            return Ok(stream);
+        let mut natives = lock(&self.natives);
+        if let Some(stream) = natives.idle.get_mut(&priority).and_then(Vec::pop) {
+            return Ok((stream, Tenure::Own(priority)));
         }
-        self.runtime.create_stream(priority)
+        if natives.left > 0 {
+            let stream = self.runtime.create_stream(priority)?;
+            natives.left -= 1;
+            return Ok((stream, Tenure::Own(priority)));
+        }
+        let common = match natives.common {
+            Some(common) => common,
+            None => self.runtime.create_stream(0)?,
+        };
+        natives.common = Some(common);
+        Ok((common, Tenure::Common))
     }
 
-    /// Gives an idle native stream back.
-    pub(crate) fn give_stream(&self, priority: i64, stream: R::Stream) {
-        lock(&self.idle).entry(priority).or_default().push(stream);
+    /// Gives an idle native stream back, or the caller's up.
+    pub(crate) fn give_stream(&self, tenure: Tenure, stream: R::Stream) {
+        match tenure {
+            Tenure::Own(priority) => {
+                let mut natives = lock(&self.natives);
+                natives.idle.entry(priority).or_default().push(stream);
+            }
+            Tenure::Wrapped => self.runtime.release_stream(stream),
+            Tenure::Common => {}
+        }
     }
 
     /// A stream was dropped while it ran.
@@ -164,12 +231,16 @@ impl<R: Runtime> Drop for State<R> {
             return;
         }
         self.settle();
+        self.freed.free_all(self);
         let helper = lock(&self.helper).take().map(|helper| helper.stream);
-        let idle = std::mem::take(&mut *lock(&self.idle));
-        for stream in idle.into_values().flatten().chain(helper) {
+        let mut natives = lock(&self.natives);
+        let idle = std::mem::take(&mut natives.idle);
+        let common = natives.common.take();
+        for stream in idle.into_values().flatten().chain(common).chain(helper) {
             self.runtime.destroy_stream(stream);
         }
-        self.lines.close(&self.runtime);
+        self.lines.close(&*self.runtime);
+        self.signals.close(&*self.runtime);
     }
 }
 

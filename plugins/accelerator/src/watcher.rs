@@ -8,8 +8,9 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use unisono_plugin::{Error, Result, Status, Waker};
+use unisono_plugin::{Result, Waker};
 
+use crate::spawn_quiet;
 use crate::stream::Shared;
 
 /// Between looks: at first, and at most.
@@ -77,40 +78,9 @@ fn start() -> Result<()> {
     if *started == Some(std::process::id()) {
         return Ok(());
     }
-    let old = block_signals();
-    let thread = std::thread::Builder::new()
-        .name("unisono-watch".to_owned())
-        .spawn(watch);
-    unblock_signals(old);
-    match thread {
-        Ok(_) => {
-            *started = Some(std::process::id());
-            Ok(())
-        }
-        Err(error) => Err(Error::system(
-            Status::OutOfMemory,
-            "cannot start the thread that wakes sleepers",
-            &error,
-        )),
-    }
-}
-
-/// The thread inherits the mask: signals are the program's.
-#[allow(unsafe_code, reason = "signal sets are filled by the system's library")]
-fn block_signals() -> libc::sigset_t {
-    // SAFETY: sets of this frame; the first is filled before it is read, the second by the call.
-    unsafe {
-        let (mut all, mut old) = (std::mem::zeroed(), std::mem::zeroed());
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
-        old
-    }
-}
-
-#[allow(unsafe_code, reason = "as above")]
-fn unblock_signals(old: libc::sigset_t) {
-    // SAFETY: a set that the system gave.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut()) };
+    spawn_quiet("unisono-watch", watch)?;
+    *started = Some(std::process::id());
+    Ok(())
 }
 
 fn watch() {

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use unisono_plugin::{Error, Result, Status};
-use unisono_plugin_accelerator::MemoryOperation;
+use unisono_plugin_accelerator::{MemoryOperation, spawn_quiet};
 
 use crate::api::{Api, Handle};
 use crate::context::Context;
@@ -103,17 +103,21 @@ impl Attendant {
         operations: &[MemoryOperation],
     ) -> Result<()> {
         self.health()?;
+        self.wake()?;
         let lane = self.lane(stream)?;
         self.context.with(|api| lane.operate(api, operations))?;
-        self.ring()
+        self.ring();
+        Ok(())
     }
 
     /// Does something in a stream's order.
     pub(crate) fn work(self: &Arc<Self>, stream: Handle, work: Work) -> Result<()> {
         self.health()?;
+        self.wake()?;
         let lane = self.lane(stream)?;
         self.context.with(|api| lane.work(api, work))?;
-        self.ring()
+        self.ring();
+        Ok(())
     }
 
     /// Whether nothing is left to be done for a stream.
@@ -141,28 +145,24 @@ impl Attendant {
         drop(closed);
     }
 
-    /// There is something to do.
-    fn ring(self: &Arc<Self>) -> Result<()> {
-        if self.busy.swap(true, Ordering::AcqRel) {
-            return Ok(());
-        }
+    /// Sees to it that the thread runs, before a stream is given what waits for it.
+    fn wake(self: &Arc<Self>) -> Result<()> {
         let mut thread = lock(&self.thread);
         if thread.is_none() {
             let this = Arc::clone(self);
-            let started = std::thread::Builder::new()
-                .name("unisono-attend".to_owned())
-                .spawn(move || this.attend())
-                .map_err(|error| {
-                    let what = "cannot start the thread that attends to streams";
-                    Error::system(Status::OutOfMemory, what, &error)
-                })?;
-            *thread = Some(started);
+            *thread = Some(spawn_quiet("unisono-attend", move || this.attend())?);
         }
-        drop(thread);
+        Ok(())
+    }
+
+    /// There is something to do.
+    fn ring(&self) {
+        if self.busy.swap(true, Ordering::AcqRel) {
+            return;
+        }
         // Under the lock, so that a thread between its look and its sleep hears it.
         drop(lock(&self.asleep));
         self.bell.notify_one();
-        Ok(())
     }
 
     /// Does what can be done at once.
@@ -201,7 +201,6 @@ impl Attendant {
     }
 
     fn attend(&self) {
-        block_signals();
         let mut pause = FIRST;
         while !self.stopped.load(Ordering::Acquire) {
             // Taken before the look: what comes during it is seen by the next.
@@ -252,15 +251,5 @@ impl Attendant {
             })
         });
         drop(closed);
-    }
-}
-
-/// The thread takes none of the program's signals.
-fn block_signals() {
-    // SAFETY: a set of this frame, filled before it is used.
-    unsafe {
-        let mut all = std::mem::zeroed();
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, ptr::null_mut());
     }
 }

@@ -1,9 +1,10 @@
 //! Device memory, and its keys for other processes.
 #![allow(unsafe_code, reason = "calls the runtime")]
 
+use std::collections::BTreeSet;
 use std::ffi::c_char;
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use unisono_plugin::{Error, Result, Status};
 use unisono_plugin_accelerator::Block;
@@ -25,6 +26,13 @@ const HUGE_FIRST: i32 = 0;
 const ANYBODY: u64 = 1;
 /// `ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS`.
 const PEER_ACCESS: u64 = 1;
+
+/// Keys that this process has imported: the runtime takes each once a process.
+static IMPORTED: Mutex<BTreeSet<Key>> = Mutex::new(BTreeSet::new());
+
+fn imported() -> MutexGuard<'static, BTreeSet<Key>> {
+    IMPORTED.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Memory of a device.
 #[derive(Debug)]
@@ -89,6 +97,11 @@ impl AscendBlock {
         if bytes == 0 || !terminated {
             return Err(foreign());
         }
+        if imported().contains(key) {
+            return Err(Error::unsupported(
+                "memory of another process is mapped for one device of this process alone",
+            ));
+        }
         if !ticket.is_empty() {
             let ticket = Ticket::parse(ticket).ok_or_else(foreign)?;
             door::ask(device, &ticket, key)?;
@@ -100,18 +113,14 @@ impl AscendBlock {
             let code = unsafe { (api.ipc_import)(&raw mut base, text, PEER_ACCESS) };
             check("aclrtIpcMemImportByKey", code)
         })?;
+        imported().insert(*key);
         places::add_imported(base as u64, bytes);
         Ok(Self::of(device, base, bytes, Kind::Imported(*key)))
     }
 
     /// Lets another device of this process access it.
     pub(crate) fn reach(&self, from: &Opened) -> Result<()> {
-        match self.kind {
-            Kind::Own { .. } => from.reach_device(self.device.number()),
-            Kind::Imported(_) => Err(Error::unsupported(
-                "memory of another process is mapped for one device of this process alone",
-            )),
-        }
+        from.reach_device(self.device.number())
     }
 
     /// The key, made when first asked for.
@@ -182,7 +191,11 @@ impl Drop for AscendBlock {
             })
         };
         let freed = self.device.with(|api| match &self.kind {
-            Kind::Imported(key) => close(key),
+            Kind::Imported(key) => {
+                let closed = close(key);
+                imported().remove(key);
+                closed
+            }
             Kind::Own { key, .. } => {
                 let key = key.lock().unwrap_or_else(PoisonError::into_inner).take();
                 if let Some((key, _)) = key {

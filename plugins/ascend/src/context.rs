@@ -4,6 +4,7 @@
 use std::ptr;
 
 use unisono_plugin::{Error, Result, Status};
+use unisono_plugin_accelerator::spawn_quiet;
 
 use crate::api::{Api, Handle};
 use crate::error::check;
@@ -43,10 +44,7 @@ impl Context {
             }
             Ok(raw as usize)
         };
-        let asked = std::thread::Builder::new()
-            .name("unisono-context".to_owned())
-            .spawn(ask)
-            .map_err(|error| Error::system(Status::OutOfMemory, "cannot start a thread", &error))?;
+        let asked = spawn_quiet("unisono-context", ask)?;
         let panicked = || Error::new(Status::Device, "the runtime panicked in aclrtSetDevice");
         let raw: usize = asked.join().map_err(|_| panicked())??;
         Ok(Self {

@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use unisono_plugin::{Error, Result, Status};
+use unisono_plugin_accelerator::spawn_quiet;
 
 use crate::block::{KEY, Key};
 use crate::device::Opened;
@@ -26,6 +27,8 @@ use crate::error::check;
 
 /// How long either side waits for the other.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the door stays shut when the system lets nobody in.
+const PAUSE: Duration = Duration::from_millis(10);
 /// What is asked: a key and the asker's number.
 const QUESTION: usize = KEY + 4;
 
@@ -107,15 +110,16 @@ fn listen() -> Result<Ticket> {
     let ticket = Ticket { pid, secret };
     let address = ticket.address().map_err(|error| cannot(&error))?;
     let listener = UnixListener::bind_addr(&address).map_err(|error| cannot(&error))?;
-    std::thread::Builder::new()
-        .name("unisono-door".to_owned())
-        .spawn(move || {
-            // A call that fails is the caller's loss.
-            for caller in listener.incoming().flatten() {
-                let _ = answer(&caller);
+    spawn_quiet("unisono-door", move || {
+        for caller in listener.incoming() {
+            match caller {
+                // A call that fails is the caller's loss.
+                Ok(caller) => drop(answer(&caller)),
+                // No descriptors left: he waits until there are.
+                Err(_) => std::thread::sleep(PAUSE),
             }
-        })
-        .map_err(|error| cannot(&error))?;
+        }
+    })?;
     Ok(ticket)
 }
 

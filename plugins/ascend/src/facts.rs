@@ -2,7 +2,8 @@
 #![allow(unsafe_code, reason = "calls the runtime")]
 
 use unisono_plugin::abi::reach;
-use unisono_plugin::{DeviceId, DeviceInfo, DeviceKind, EventSides, Result, Side};
+use unisono_plugin::{DeviceId, DeviceInfo, DeviceKind, Result};
+use unisono_plugin_accelerator::EVENTS;
 
 use crate::api::{self, Api};
 use crate::error::check;
@@ -61,12 +62,7 @@ fn facts(api: &Api, device: i32, peers: bool) -> Facts {
             reach: reach::PROCESS | if peers { reach::PEER } else { 0 },
             streams: 0,
             reduce_bytes_per_second: rate(&model) / 3,
-            events: EventSides {
-                device_signal: Side::Native,
-                device_wait: Side::Native,
-                host_signal: Side::Emulated,
-                host_query: Side::Native,
-            },
+            events: EVENTS,
             event_reach: 1,
         },
         model,

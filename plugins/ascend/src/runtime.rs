@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use unisono_plugin::abi::{CommandCopy, CommandReduce, CommandScale, reduction};
 use unisono_plugin::{DeviceId, Error, MemoryView, Place as Seen, Result};
@@ -31,6 +31,8 @@ pub struct AscendRuntime {
     ids: Vec<DeviceId>,
     /// Memory for reductions, by stream.
     scratch: Mutex<HashMap<usize, AscendBlock>>,
+    /// How often streams of callers' are wrapped.
+    adopted: Mutex<HashMap<usize, u64>>,
     /// Types that the runtime turned out not to reduce: bits.
     refused: AtomicU32,
 }
@@ -45,12 +47,17 @@ pub struct AscendEvent(Raw);
 
 static PROCESS: Process<AscendRuntime> = Process::new();
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl AscendRuntime {
     pub(crate) fn new(device: Opened, ids: Vec<DeviceId>) -> Self {
         Self {
             device: Arc::new(device),
             ids,
             scratch: Mutex::default(),
+            adopted: Mutex::default(),
             refused: AtomicU32::new(0),
         }
     }
@@ -102,7 +109,7 @@ impl AscendRuntime {
     /// Scratch memory of a stream's.
     fn scratch(&self, stream: AscendStream) -> Result<u64> {
         use unisono_plugin_accelerator::Block;
-        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scratch = lock(&self.scratch);
         let key = stream.0.0;
         if let Some(block) = scratch.get(&key) {
             return Ok(block.base());
@@ -216,9 +223,7 @@ unsafe impl Runtime for AscendRuntime {
     }
 
     fn destroy_stream(&self, stream: AscendStream) {
-        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(scratch.remove(&stream.0.0));
-        drop(scratch);
+        drop(lock(&self.scratch).remove(&stream.0.0));
         self.device.destroy_stream(stream.0.handle());
     }
 
@@ -226,7 +231,19 @@ unsafe impl Runtime for AscendRuntime {
         let stream = AscendStream(Raw(native as usize));
         // A handle that is none is refused; one of another device, too.
         self.device.is_idle(stream.0.handle())?;
+        *lock(&self.adopted).entry(stream.0.0).or_default() += 1;
         Ok(stream)
+    }
+
+    fn release_stream(&self, stream: AscendStream) {
+        let mut adopted = lock(&self.adopted);
+        let count = adopted.entry(stream.0.0).or_default();
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            adopted.remove(&stream.0.0);
+            drop(lock(&self.scratch).remove(&stream.0.0));
+            self.device.attendant.forget(stream.0.handle());
+        }
     }
 
     fn stream_handle(stream: AscendStream) -> u64 {
@@ -461,9 +478,6 @@ unsafe impl Runtime for AscendRuntime {
 impl Drop for AscendRuntime {
     fn drop(&mut self) {
         // Before the streams' device goes.
-        self.scratch
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        lock(&self.scratch).clear();
     }
 }

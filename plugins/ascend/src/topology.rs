@@ -1,7 +1,8 @@
 //! Links between devices: each pair's own, as the runtime tells of it.
 #![allow(unsafe_code, reason = "calls the runtime")]
 
-use unisono_plugin::{DeviceId, LinkInfo, LinkType, Scope};
+use unisono_plugin::LinkInfo;
+use unisono_plugin_accelerator::{local_link, mapped_link};
 
 use crate::api::Api;
 use crate::facts::{Facts, can_access, is_first_generation};
@@ -49,7 +50,7 @@ fn joined(bits: u64) -> Joined {
 pub(crate) fn links(api: &Api, devices: &[Facts], rate: u64) -> (Vec<LinkInfo>, bool) {
     let mut links = Vec::new();
     for (from, a) in devices.iter().enumerate() {
-        links.push(local(a));
+        links.push(local_link(&a.info, LOCAL_LATENCY));
         for b in devices {
             if a.device != b.device && can_access(api, a.device, b.device) {
                 let how = ask(api, a.device, b.device);
@@ -74,26 +75,6 @@ fn ask(api: &Api, from: i32, to: i32) -> Option<Joined> {
     (code == 0).then(|| joined(bits))
 }
 
-fn mapped(from: DeviceId, to: DeviceId, kind: &str, rate: u64, latency: u64) -> LinkInfo {
-    LinkInfo {
-        link_type: LinkType::Mapped,
-        scope: Scope::Pair,
-        shared: 0,
-        from,
-        to,
-        kind: kind.to_owned(),
-        bytes_per_second: rate,
-        latency_ns: latency,
-        rail: 0,
-    }
-}
-
-/// Two ranks on one device: its own memory, read and written.
-fn local(facts: &Facts) -> LinkInfo {
-    let rate = facts.info.reduce_bytes_per_second * 3 / 2;
-    mapped(facts.info.id, facts.info.id, "local", rate, LOCAL_LATENCY)
-}
-
 fn link(a: &Facts, b: &Facts, how: Joined, sender: u32, rate: u64) -> LinkInfo {
     let first = is_first_generation(&a.model);
     let (own, bus) = if first {
@@ -104,15 +85,15 @@ fn link(a: &Facts, b: &Facts, how: Joined, sender: u32, rate: u64) -> LinkInfo {
     let own = if rate == 0 { own } else { rate };
     let (from, to) = (a.info.id, b.info.id);
     match how {
-        Joined::Pair => mapped(from, to, "hccs", own, HCCS_LATENCY),
+        Joined::Pair => mapped_link((from, to), "hccs", own, HCCS_LATENCY),
         // What leaves a device for all others shares its way out.
         Joined::Switch => LinkInfo {
             shared: sender,
-            ..mapped(from, to, "hccs", own, HCCS_LATENCY)
+            ..mapped_link((from, to), "hccs", own, HCCS_LATENCY)
         },
         Joined::Bus => LinkInfo {
             shared: sender,
-            ..mapped(from, to, "pcie", bus, PCIE_LATENCY)
+            ..mapped_link((from, to), "pcie", bus, PCIE_LATENCY)
         },
     }
 }

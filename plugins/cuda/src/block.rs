@@ -240,7 +240,7 @@ impl CudaBlock {
                 check(api, "cuCtxEnablePeerAccess", code)
             }),
             Kind::Pooled | Kind::Opened => Err(Error::unsupported(
-                "a second device of this process cannot map this memory",
+                "only memory that this process made for others can be reached by its other devices",
             )),
         }
     }

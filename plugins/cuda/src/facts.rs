@@ -5,7 +5,8 @@ use std::ffi::{CStr, c_char};
 
 use cudarc::driver::sys::{CUdevice_attribute_enum as A, CUuuid};
 use unisono_plugin::abi::{reach, stream_can};
-use unisono_plugin::{DeviceId, DeviceInfo, DeviceKind, EventSides, Result, Side};
+use unisono_plugin::{DeviceId, DeviceInfo, DeviceKind, Result};
+use unisono_plugin_accelerator::{EVENTS, numa_of, queues_from};
 
 use crate::api::Api;
 use crate::error::check;
@@ -28,7 +29,7 @@ pub(crate) struct Facts {
     pub(crate) dmabuf: bool,
     /// 64-bit writes and waits.
     pub(crate) stream_memory: bool,
-    /// How remote writes become visible: `None` if nothing is to be done.
+    /// How remote writes become visible.
     pub(crate) flush: Flush,
 }
 
@@ -142,17 +143,12 @@ fn facts(api: &Api, device: i32, all: &[i32]) -> Result<Facts> {
             name,
             numa: numa(api, device, &pci),
             pci,
-            queues: connections() - 1,
+            queues: queues_from("CUDA_DEVICE_MAX_CONNECTIONS", CONNECTIONS),
             memory_bytes: memory as u64,
             reach: reached,
             streams: stream_can::CHECKS_WORDS | stream_can::CAPTURE,
             reduce_bytes_per_second: memory_rate / 3,
-            events: EventSides {
-                device_signal: Side::Native,
-                device_wait: Side::Native,
-                host_signal: Side::Emulated,
-                host_query: Side::Native,
-            },
+            events: EVENTS,
             event_reach: 1,
         },
     })
@@ -179,13 +175,6 @@ fn flush(api: &Api, device: i32) -> Flush {
     }
 }
 
-/// Queues that the driver gives; one is the plugin's own.
-fn connections() -> u32 {
-    let given = std::env::var("CUDA_DEVICE_MAX_CONNECTIONS").ok();
-    let given = given.and_then(|text| text.parse().ok());
-    given.unwrap_or(CONNECTIONS).clamp(2, 32)
-}
-
 /// The NUMA node, from the driver or from the system.
 fn numa(api: &Api, device: i32, pci: &str) -> Option<u32> {
     let mut node = 0;
@@ -194,7 +183,5 @@ fn numa(api: &Api, device: i32, pci: &str) -> Option<u32> {
     if unsafe { (api.device_attribute)(&raw mut node, which, device) } == 0 {
         return u32::try_from(node).ok();
     }
-    let path = format!("/sys/bus/pci/devices/{pci}/numa_node");
-    let text = std::fs::read_to_string(path).ok()?;
-    text.trim().parse::<i32>().ok()?.try_into().ok()
+    numa_of(pci)
 }

@@ -2,7 +2,8 @@
 
 use nvml_wrapper::Nvml;
 use nvml_wrapper::error::NvmlError;
-use unisono_plugin::{DeviceId, LinkInfo, LinkType, Scope};
+use unisono_plugin::{DeviceId, LinkInfo};
+use unisono_plugin_accelerator::{local_link, mapped_link};
 
 use crate::api::Api;
 use crate::facts::{Facts, can_access};
@@ -34,7 +35,7 @@ pub(crate) fn links(api: &Api, devices: &[Facts], ask: bool) -> (Vec<LinkInfo>, 
     };
     let mut links = Vec::new();
     for (from, a) in devices.iter().enumerate() {
-        links.push(local(a));
+        links.push(local_link(&a.info, LOCAL_LATENCY));
         for (to, b) in devices.iter().enumerate() {
             if from != to && can_access(api, a.device, b.device) {
                 links.push(link(&lanes, (from, a.info.id), (to, b.info.id)));
@@ -42,28 +43,6 @@ pub(crate) fn links(api: &Api, devices: &[Facts], ask: bool) -> (Vec<LinkInfo>, 
         }
     }
     (links, why)
-}
-
-fn mapped(from: DeviceId, to: DeviceId, kind: &str, rate: u64, latency: u64) -> LinkInfo {
-    LinkInfo {
-        link_type: LinkType::Mapped,
-        scope: Scope::Pair,
-        shared: 0,
-        from,
-        to,
-        kind: kind.to_owned(),
-        bytes_per_second: rate,
-        latency_ns: latency,
-        rail: 0,
-    }
-}
-
-/// Two ranks on one device: its own memory, read and written.
-fn local(facts: &Facts) -> LinkInfo {
-    let id = facts.info.id;
-    let rate = facts.info.reduce_bytes_per_second * 3 / 2;
-    let rate = if rate == 0 { 400_000_000_000 } else { rate };
-    mapped(id, id, "local", rate, LOCAL_LATENCY)
 }
 
 /// The best link of a pair.
@@ -76,7 +55,7 @@ fn link(lanes: &[Lanes], (from, a): (usize, DeviceId), (to, b): (usize, DeviceId
     let of_pair = near.direct.iter().filter(|(other, _)| *other == to);
     let direct: u64 = of_pair.map(|(_, rate)| rate).sum();
     if direct > 0 {
-        return mapped(a, b, "nvlink", direct, NVLINK_LATENCY);
+        return mapped_link((a, b), "nvlink", direct, NVLINK_LATENCY);
     }
     // What leaves a device for all others shares its lanes, or its slot.
     let shared = from as u32 + 1;
@@ -84,14 +63,14 @@ fn link(lanes: &[Lanes], (from, a): (usize, DeviceId), (to, b): (usize, DeviceId
     if switched > 0 {
         return LinkInfo {
             shared,
-            ..mapped(a, b, "nvlink", switched, NVLINK_LATENCY)
+            ..mapped_link((a, b), "nvlink", switched, NVLINK_LATENCY)
         };
     }
     let rate = near.pcie.min(far.pcie);
     let rate = if rate == 0 { pcie(4, 16) } else { rate };
     LinkInfo {
         shared,
-        ..mapped(a, b, "pcie", rate, PCIE_LATENCY)
+        ..mapped_link((a, b), "pcie", rate, PCIE_LATENCY)
     }
 }
 

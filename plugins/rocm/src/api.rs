@@ -54,6 +54,8 @@ library_functions! {
         init = "hipInit": fn(c_uint);
         runtime_version = "hipRuntimeGetVersion": fn(*mut c_int);
         device_count = "hipGetDeviceCount": fn(*mut c_int);
+        peek_error = "hipPeekAtLastError": fn();
+        take_error = "hipGetLastError": fn();
         get_device = "hipGetDevice": fn(*mut c_int);
         set_device = "hipSetDevice": fn(c_int);
         device_name = "hipDeviceGetName": fn(*mut c_char, c_int, c_int);
@@ -125,6 +127,21 @@ impl Deref for Api {
     }
 }
 
+impl Api {
+    /// Calls, and leaves the thread's last error as the program finds it behind its own calls: what fails
+    /// here is told by codes, and may be expected.
+    pub(crate) fn quietly<T>(&self, call: impl FnOnce(&Self) -> T) -> T {
+        // SAFETY: no arguments.
+        let before = unsafe { (self.peek_error)() };
+        let answer = call(self);
+        if before == SUCCESS {
+            // SAFETY: as above.
+            let _ = unsafe { (self.take_error)() };
+        }
+        answer
+    }
+}
+
 fn too_old(symbol: &str) -> Error {
     let what = format!("the runtime's library has no {symbol}: ROCm 5.2 or later is needed");
     Error::new(Status::NoDriver, what)
@@ -154,21 +171,26 @@ pub(crate) fn api() -> Result<&'static Api> {
         };
         // Runtimes cannot be closed in order: the process keeps it.
         std::mem::forget(library);
-        // SAFETY: no arguments; it may be called again and again.
-        let code = unsafe { (api.init)(0) };
-        if code != SUCCESS {
-            return Err(no_start(&api, "hipInit", code));
-        }
-        let mut count = 0;
-        // SAFETY: writes a number.
-        let code = unsafe { (api.device_count)(&raw mut count) };
-        if code != SUCCESS || count == 0 {
-            let code = if code == SUCCESS { NO_DEVICE } else { code };
-            return Err(no_start(&api, "hipGetDeviceCount", code));
-        }
+        api.quietly(start)?;
         Ok(api)
     });
     found.as_ref().map_err(Clone::clone)
+}
+
+fn start(api: &Api) -> Result<()> {
+    // SAFETY: no arguments; it may be called again and again.
+    let code = unsafe { (api.init)(0) };
+    if code != SUCCESS {
+        return Err(no_start(api, "hipInit", code));
+    }
+    let mut count = 0;
+    // SAFETY: writes a number.
+    let code = unsafe { (api.device_count)(&raw mut count) };
+    if code != SUCCESS || count == 0 {
+        let code = if code == SUCCESS { NO_DEVICE } else { code };
+        return Err(no_start(api, "hipGetDeviceCount", code));
+    }
+    Ok(())
 }
 
 /// A runtime that does not start has no device, or its driver is broken: nothing to use in either case.

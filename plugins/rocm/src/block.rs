@@ -105,11 +105,6 @@ impl RocmBlock {
 
     /// Lets another device of this process access it.
     pub(crate) fn reach(&self, from: &Opened) -> Result<()> {
-        if self.kind == Kind::Opened {
-            return Err(Error::unsupported(
-                "a second device of this process cannot map this memory",
-            ));
-        }
         from.with(|api| {
             // SAFETY: devices that the runtime listed.
             let code = unsafe { (api.enable_peer)(self.device.facts.device, 0) };

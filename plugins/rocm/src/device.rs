@@ -29,10 +29,13 @@ impl Drop for Before<'_> {
 }
 
 impl Opened {
-    /// Calls with this device current, and the caller's own current again behind it.
+    /// Calls with this device current, and the caller's own current again behind it, his last error too.
     pub(crate) fn with<T>(&self, call: impl FnOnce(&Api) -> Result<T>) -> Result<T> {
-        let (api, own) = (self.api, self.facts.device);
-        let mut before = 0;
+        self.api.quietly(|api| self.with_current(api, call))
+    }
+
+    fn with_current<T>(&self, api: &Api, call: impl FnOnce(&Api) -> Result<T>) -> Result<T> {
+        let (own, mut before) = (self.facts.device, 0);
         // SAFETY: writes a number.
         check(api, "hipGetDevice", unsafe {
             (api.get_device)(&raw mut before)

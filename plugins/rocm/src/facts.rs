@@ -4,7 +4,8 @@
 use std::ffi::{CStr, c_char};
 
 use unisono_plugin::abi::{reach, stream_can};
-use unisono_plugin::{DeviceId, DeviceInfo, DeviceKind, EventSides, Result, Side};
+use unisono_plugin::{DeviceId, DeviceInfo, DeviceKind, Result};
+use unisono_plugin_accelerator::{EVENTS, numa_of, queues_from};
 
 use crate::api::{Api, SUCCESS};
 use crate::error::check;
@@ -66,7 +67,8 @@ pub(crate) fn all(api: &Api) -> Result<Vec<Facts>> {
         .map(|device| facts(api, device, 0..count))
         .collect();
     let mut found = found?;
-    // Parts of one board may share what they are told apart by.
+    // Old runtimes give parts of one board one slot, too: then their order tells them apart, and
+    // processes agree if they see the same devices.
     for index in 1..found.len() {
         let (before, rest) = found.split_at_mut(index);
         let facts = &mut rest[0];
@@ -85,18 +87,21 @@ pub(crate) fn can_access(api: &Api, from: i32, to: i32) -> bool {
     code == SUCCESS && can != 0
 }
 
-/// The runtime's identity of a device, or what its slot gives.
-fn identity(api: &Api, device: i32, pci: &str) -> DeviceId {
+/// What the runtime tells devices apart by; nothing but zeros if it does not.
+fn uuid(api: &Api, device: i32) -> [u8; 16] {
     let mut uuid = [0; 16];
-    if let Some(ask) = api.device_uuid {
-        // SAFETY: writes 16 bytes.
-        let code = unsafe { ask(&raw mut uuid, device) };
-        if code == SUCCESS && uuid != [0; 16] {
-            return DeviceId(uuid);
-        }
-    }
+    // SAFETY: writes 16 bytes.
+    let code = api
+        .device_uuid
+        .map(|ask| unsafe { ask(&raw mut uuid, device) });
+    if code == Some(SUCCESS) { uuid } else { [0; 16] }
+}
+
+/// A device's identity: of the runtime's, which parts of one board may share, and of its slot. Processes
+/// that see other devices agree on it.
+fn identity(mut uuid: [u8; 16], pci: &str) -> DeviceId {
     for (to, from) in uuid.iter_mut().zip(pci.bytes()) {
-        *to = from;
+        *to ^= from;
     }
     DeviceId(uuid)
 }
@@ -119,36 +124,32 @@ fn facts(api: &Api, device: i32, mut all: std::ops::Range<i32>) -> Result<Facts>
         processors: get(MULTIPROCESSOR_COUNT),
         info: DeviceInfo {
             kind: DeviceKind::Gpu,
-            id: identity(api, device, &pci),
-            numa: numa(&pci),
+            id: identity(uuid(api, device), &pci),
+            numa: numa_of(&pci),
             name,
             pci,
-            queues: queues() - 1,
+            queues: queues_from("GPU_MAX_HW_QUEUES", QUEUES),
             memory_bytes: memory as u64,
             reach: reached,
             streams: stream_can::CHECKS_WORDS | stream_can::CAPTURE,
             reduce_bytes_per_second: memory_rate / 3,
-            events: EventSides {
-                device_signal: Side::Native,
-                device_wait: Side::Native,
-                host_signal: Side::Emulated,
-                host_query: Side::Native,
-            },
+            events: EVENTS,
             event_reach: 1,
         },
     })
 }
 
-/// Queues that the runtime gives; one is the plugin's own.
-fn queues() -> u32 {
-    let given = std::env::var("GPU_MAX_HW_QUEUES").ok();
-    let given = given.and_then(|text| text.parse().ok());
-    given.unwrap_or(QUEUES).clamp(2, 32)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The NUMA node, from the system.
-fn numa(pci: &str) -> Option<u32> {
-    let path = format!("/sys/bus/pci/devices/{pci}/numa_node");
-    let text = std::fs::read_to_string(path).ok()?;
-    text.trim().parse::<i32>().ok()?.try_into().ok()
+    /// Nothing but the part itself counts: neither which others are seen nor in what order.
+    #[test]
+    fn parts_of_one_board_are_told_apart_by_their_slots() {
+        let board = *b"4af01b6e57e0ab12";
+        let parts = ["0000:1b:00.0", "0000:1b:00.1"].map(|pci| identity(board, pci));
+        assert_ne!(parts[0], parts[1]);
+        assert_ne!(parts[0], identity(*b"4af01b6e57e0ab13", "0000:1b:00.0"));
+        assert_eq!(&identity([0; 16], "0000:1b:00.0").0[..12], b"0000:1b:00.0");
+    }
 }

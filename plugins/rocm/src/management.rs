@@ -96,39 +96,42 @@ impl Management {
     }
 
     /// The library's number of the device in a slot.
-    fn index(&self, pci: &str) -> Option<u32> {
-        let wanted = slot(pci)?;
-        let found = self.slots.iter().position(|slot| masked(*slot) == wanted)?;
-        u32::try_from(found).ok()
+    fn index(&self, pci: &str) -> Result<u32> {
+        let wanted = slot(pci);
+        let mut slots = self.slots.iter();
+        let found = slots.position(|slot| Some(masked(*slot)) == wanted);
+        found.and_then(|at| u32::try_from(at).ok()).ok_or_else(|| {
+            let what = format!("the management library has no device {pci}");
+            Error::new(Status::Device, what)
+        })
     }
 
     /// The way between the devices in two slots; none if it is not over the vendor's own links.
-    pub(crate) fn between(&self, from: &str, to: &str) -> Option<Xgmi> {
+    ///
+    /// # Errors
+    /// The library does not know the devices, or does not say how they are joined.
+    pub(crate) fn between(&self, from: &str, to: &str) -> Result<Option<Xgmi>> {
         let (from, to) = (self.index(from)?, self.index(to)?);
         let (mut hops, mut kind, mut weight) = (0, 0, 0);
         // SAFETY: writes numbers.
-        let codes = unsafe {
-            [
-                (self.functions.link_type)(from, to, &raw mut hops, &raw mut kind),
-                (self.functions.weight)(from, to, &raw mut weight),
-            ]
-        };
-        if codes != [0; 2] || kind != XGMI {
-            return None;
+        let code = unsafe { (self.functions.link_type)(from, to, &raw mut hops, &raw mut kind) };
+        check("rsmi_topo_get_link_type", code)?;
+        if kind != XGMI {
+            return Ok(None);
         }
-        let one = hops <= 1 || ONE_HOP.contains(&weight);
+        // SAFETY: writes a number.
+        let code = unsafe { (self.functions.weight)(from, to, &raw mut weight) };
+        check("rsmi_topo_get_link_weight", code)?;
+        // The library says one hop of every way over these links: only the weight tells.
+        let one = ONE_HOP.contains(&weight);
         let (mut least, mut most) = (0, 0);
         // SAFETY: writes numbers.
         let code = unsafe { (self.functions.rates)(from, to, &raw mut least, &raw mut most) };
         let megabytes = if code == 0 && one { most } else { 0 };
-        Some(Xgmi {
-            hops: if one {
-                1
-            } else {
-                u32::try_from(hops).unwrap_or(2).max(2)
-            },
+        Ok(Some(Xgmi {
+            hops: if one { 1 } else { 2 },
             bytes_per_second: megabytes.saturating_mul(1_000_000),
-        })
+        }))
     }
 }
 

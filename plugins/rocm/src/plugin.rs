@@ -37,8 +37,8 @@ impl Plugin for RocmPlugin {
         check_fork()?;
         let options = Options::parse(context.params)?;
         let api = api()?;
-        let devices = facts::all(api)?;
-        let (links, why) = topology::links(api, &devices, options.topology);
+        let devices = api.quietly(facts::all)?;
+        let (links, why) = api.quietly(|api| topology::links(api, &devices, options.topology));
         if let Some(why) = why {
             log!(
                 context.host,

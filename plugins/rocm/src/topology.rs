@@ -1,7 +1,8 @@
 //! Links between devices: xGMI as the management library or the runtime tells it, else PCIe.
 #![allow(unsafe_code, reason = "asks the runtime for the kind of a link")]
 
-use unisono_plugin::{DeviceId, LinkInfo, LinkType, Scope};
+use unisono_plugin::{DeviceId, LinkInfo};
+use unisono_plugin_accelerator::{local_link, mapped_link};
 
 use crate::api::{Api, SUCCESS};
 use crate::facts::{Facts, can_access};
@@ -21,20 +22,27 @@ const LOCAL_LATENCY: u64 = 1_500;
 
 /// The links of all pairs that can access each other; and why their rates are guessed, if they are.
 pub(crate) fn links(api: &Api, devices: &[Facts], ask: bool) -> (Vec<LinkInfo>, Option<String>) {
-    let (management, why) = match ask.then(Management::open) {
+    let (management, mut why) = match ask.then(Management::open) {
         Some(Ok(management)) => (Some(management), None),
         Some(Err(error)) => (None, Some(error.to_string())),
         None => (None, None),
     };
     let mut links = Vec::new();
     for a in devices {
-        links.push(local(a));
+        links.push(local_link(&a.info, LOCAL_LATENCY));
         for b in devices {
             if a.device == b.device || !can_access(api, a.device, b.device) {
                 continue;
             }
-            let way = match &management {
-                Some(management) => management.between(&a.info.pci, &b.info.pci),
+            let told = management
+                .as_ref()
+                .map(|management| management.between(&a.info.pci, &b.info.pci));
+            let way = match told {
+                Some(Ok(way)) => way,
+                Some(Err(error)) => {
+                    why.get_or_insert_with(|| error.to_string());
+                    by_runtime(api, a, b)
+                }
                 None => by_runtime(api, a, b),
             };
             links.push(link((a.device, a.info.id), b.info.id, way));
@@ -54,28 +62,6 @@ fn by_runtime(api: &Api, a: &Facts, b: &Facts) -> Option<Xgmi> {
     })
 }
 
-fn mapped(from: DeviceId, to: DeviceId, kind: &str, rate: u64, latency: u64) -> LinkInfo {
-    LinkInfo {
-        link_type: LinkType::Mapped,
-        scope: Scope::Pair,
-        shared: 0,
-        from,
-        to,
-        kind: kind.to_owned(),
-        bytes_per_second: rate,
-        latency_ns: latency,
-        rail: 0,
-    }
-}
-
-/// Two ranks on one device: its own memory, read and written.
-fn local(facts: &Facts) -> LinkInfo {
-    let id = facts.info.id;
-    let rate = facts.info.reduce_bytes_per_second * 3 / 2;
-    let rate = if rate == 0 { 400_000_000_000 } else { rate };
-    mapped(id, id, "local", rate, LOCAL_LATENCY)
-}
-
 /// A pair. A way of several hops passes others' links, so all such ways of a device count as one.
 fn link((device, a): (i32, DeviceId), b: DeviceId, way: Option<Xgmi>) -> LinkInfo {
     let shared = device.unsigned_abs() + 1;
@@ -86,18 +72,18 @@ fn link((device, a): (i32, DeviceId), b: DeviceId, way: Option<Xgmi>) -> LinkInf
         }) => {
             let known = bytes_per_second > 0;
             let rate = if known { bytes_per_second } else { ONE_LINK };
-            mapped(a, b, "xgmi", rate, XGMI_LATENCY)
+            mapped_link((a, b), "xgmi", rate, XGMI_LATENCY)
         }
         Some(Xgmi { hops, .. }) => {
             let latency = XGMI_LATENCY + HOP_LATENCY * u64::from(hops - 1);
             LinkInfo {
                 shared,
-                ..mapped(a, b, "xgmi", ONE_LINK / u64::from(hops), latency)
+                ..mapped_link((a, b), "xgmi", ONE_LINK / u64::from(hops), latency)
             }
         }
         None => LinkInfo {
             shared,
-            ..mapped(a, b, "pcie", SLOT, PCIE_LATENCY)
+            ..mapped_link((a, b), "pcie", SLOT, PCIE_LATENCY)
         },
     }
 }

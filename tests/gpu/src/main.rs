@@ -11,7 +11,7 @@ mod processes;
 mod report;
 
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
@@ -122,6 +122,7 @@ fn conformance(environment: &[(&'static str, String)]) -> Result<()> {
     let plugin: PathBuf = built().join(format!("libunisono_plugin_{PLUGIN}.so"));
     let mut command = Command::new(program);
     command.arg(plugin).envs(environment.iter().cloned());
+    command.stderr(Stdio::inherit());
     let output = command.output().context("starting unisono-conformance")?;
     let text = String::from_utf8_lossy(&output.stdout);
     // On an emulator of the newest driver, and on silicon, all that is claimed must hold.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use unisono_plugin::abi::ABORT_STEP;
 use unisono_plugin::{QueueControl, QueuePhase, QueueState};
 
+use super::refuse::Refused;
 use crate::state::Keep;
 use crate::{Line, watcher};
 
@@ -27,6 +28,8 @@ pub(crate) struct Shared {
     /// The device does nothing any more.
     broken: AtomicBool,
     waits: Mutex<VecDeque<Waiting>>,
+    /// What the stream does not take yet.
+    refused: Mutex<Option<Refused>>,
     /// Asks the runtime: whether the stream is idle; none if it is broken.
     ask: Box<dyn Fn() -> Option<bool> + Send + Sync>,
     _keep: Keep,
@@ -99,6 +102,7 @@ impl Shared {
             failed: AtomicBool::new(false),
             broken: AtomicBool::new(false),
             waits: Mutex::default(),
+            refused: Mutex::default(),
             ask,
             _keep: keep,
         }
@@ -121,6 +125,17 @@ impl Shared {
         self.line
             .found()
             .map_or(done, |(number, _)| done.min(number - 1))
+    }
+
+    /// A wait that is not taken yet, if there is one.
+    pub(super) fn refuse(&self, refused: Option<Refused>) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
+    }
+
+    /// Whether what was not taken can be taken now.
+    fn is_due(&self) -> bool {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.as_ref().is_some_and(|is_over| is_over())
     }
 
     /// A wait that is about to be handed over; false if the stream was aborted meanwhile.
@@ -186,6 +201,16 @@ impl Shared {
         self.probe() == Some(true)
     }
 
+    /// Whether the device has not done all that it was given, and may still.
+    pub(crate) fn is_under_way(&self) -> bool {
+        if self.is_aborted() || self.failed.load(Ordering::Acquire) {
+            // What was not handed over any more is never marked.
+            return !self.is_quiet();
+        }
+        let behind = self.line.done() < self.marked.load(Ordering::Acquire);
+        behind && !self.broken.load(Ordering::Acquire)
+    }
+
     /// Asks the runtime whether the stream is idle.
     pub(crate) fn probe(&self) -> Option<bool> {
         let answer = (self.ask)();
@@ -202,6 +227,7 @@ impl Shared {
             || self.failed.load(Ordering::Relaxed)
             || self.broken.load(Ordering::Relaxed)
             || self.line.found().is_some()
+            || self.is_due()
     }
 }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::Shared;
 use crate::event::AcceleratorEvent;
-use crate::state::State;
+use crate::state::{State, Tenure};
 use crate::{Runtime, fork};
 
 pub(crate) struct Grave<R: Runtime> {
     pub(super) native: R::Stream,
-    pub(super) own: Option<i64>,
+    pub(super) tenure: Tenure,
     pub(super) shared: Arc<Shared>,
     /// Kept until nothing waits for them.
     pub(super) _events: VecDeque<(u64, AcceleratorEvent<R>)>,
@@ -22,12 +22,10 @@ impl<R: Runtime> Grave<R> {
         self.shared.is_quiet()
     }
 
-    /// Its native stream can be used again.
+    /// Its native stream can be used again, or is its owner's alone.
     pub(crate) fn give_back(self, device: &State<R>) {
-        if let Some(priority) = self.own
-            && !fork::is_child()
-        {
-            device.give_stream(priority, self.native);
+        if !fork::is_child() {
+            device.give_stream(self.tenure, self.native);
         }
     }
 }

@@ -5,12 +5,16 @@
 //! runtime the number. A counter that a recorded batch uses belongs to the recording from then on:
 //! kernels advance it (`submit`).
 //!
+//! A stream for which the device has no queue left shares a native one, and hands a wait over when it is
+//! over: until then it takes no more commands (`refuse`).
+//!
 //! Behind each wait, and at the end of each batch, the stream writes the number of commands done to its
 //! line.
 
 mod control;
 mod grave;
 mod lower;
+mod refuse;
 mod submit;
 
 use std::collections::{HashSet, VecDeque};
@@ -27,7 +31,7 @@ pub(crate) use grave::Grave;
 
 use crate::event::AcceleratorEvent;
 use crate::regions::Recent;
-use crate::state::State;
+use crate::state::{State, Tenure};
 use crate::{MemoryOperation, Runtime, fork, watcher};
 
 /// Polls without news after which the runtime is asked whether the device still works.
@@ -37,8 +41,7 @@ const PROBE: u32 = 4096;
 pub struct AcceleratorStream<R: Runtime> {
     device: Arc<State<R>>,
     native: R::Stream,
-    /// The priority of a stream that is the plugin's; none if it is the caller's.
-    own: Option<i64>,
+    tenure: Tenure,
     /// The caller has the native handle, and may record with it.
     may_record: AtomicBool,
     shared: Arc<Shared>,
@@ -64,25 +67,27 @@ pub struct AcceleratorStream<R: Runtime> {
 impl<R: Runtime> AcceleratorStream<R> {
     pub(crate) fn create(device: &Arc<State<R>>, priority: i64) -> Result<Self> {
         fork::check()?;
-        let native = device.take_stream(priority)?;
-        Self::new(device, native, Some(priority))
+        let (native, tenure) = device.take_stream(priority)?;
+        Self::new(device, native, tenure).inspect_err(|_| device.give_stream(tenure, native))
     }
 
     pub(crate) fn wrap(device: &Arc<State<R>>, native: u64) -> Result<Self> {
         fork::check()?;
         let native = device.runtime.adopt_stream(native)?;
-        Self::new(device, native, None)
+        Self::new(device, native, Tenure::Wrapped)
+            .inspect_err(|_| device.runtime.release_stream(native))
     }
 
-    fn new(device: &Arc<State<R>>, native: R::Stream, own: Option<i64>) -> Result<Self> {
+    fn new(device: &Arc<State<R>>, native: R::Stream, tenure: Tenure) -> Result<Self> {
         let asked = Arc::clone(device);
         let ask = Box::new(move || asked.runtime.idle(native).ok());
         let shared = Arc::new(Shared::new(device.line()?, ask, device.clone()));
+        device.freed.watch(Arc::downgrade(&shared));
         Ok(Self {
             device: Arc::clone(device),
             native,
-            own,
-            may_record: AtomicBool::new(own.is_none()),
+            tenure,
+            may_record: AtomicBool::new(tenure == Tenure::Wrapped),
             shared,
             accepted: 0,
             completed: 0,
@@ -164,6 +169,8 @@ impl<R: Runtime> Stream for AcceleratorStream<R> {
         if self.shared.line.found().is_some() {
             return Ok(0);
         }
+        let device = Arc::clone(&self.device);
+        let _frees_nothing = device.freed.give();
         self.take(batch)
     }
 
@@ -171,6 +178,9 @@ impl<R: Runtime> Stream for AcceleratorStream<R> {
         self.check()?;
         self.device.runtime.progress();
         let moved = self.advance();
+        if moved && self.completed >= self.accepted {
+            self.device.freed.sweep(&self.device);
+        }
         if let Some((_, words)) = self.shared.line.found() {
             // What stands behind the wait runs on: its own waits are released, and the failure is told
             // once nothing of it runs any more.
@@ -214,6 +224,10 @@ impl<R: Runtime> Stream for AcceleratorStream<R> {
     }
 
     fn native(&self) -> u64 {
+        if self.tenure == Tenure::Common {
+            // It has none of its own.
+            return 0;
+        }
         self.may_record.store(true, Ordering::Relaxed);
         R::stream_handle(self.native)
     }
@@ -229,13 +243,14 @@ impl<R: Runtime> Drop for AcceleratorStream<R> {
         if fork::is_child() {
             return;
         }
+        self.shared.refuse(None);
         let idle = self.completed >= self.accepted;
         if !idle {
             self.shared.abort_now();
         }
         let grave = Grave {
             native: self.native,
-            own: self.own,
+            tenure: self.tenure,
             shared: Arc::clone(&self.shared),
             _events: std::mem::take(&mut self.events),
         };

@@ -35,6 +35,7 @@ impl<R: Runtime> AcceleratorStream<R> {
             return self.record(batch);
         }
         self.advance();
+        self.shared.refuse(None);
         let mut taken = 0;
         for command in batch {
             let cost = cost::<R>(&command);
@@ -43,7 +44,7 @@ impl<R: Runtime> AcceleratorStream<R> {
             if cost > room && (taken > 0 || self.completed < self.accepted) {
                 break;
             }
-            if self.shared.is_aborted() {
+            if self.shared.is_aborted() || self.refuses(&command)? {
                 break;
             }
             let number = self.accepted + 1;

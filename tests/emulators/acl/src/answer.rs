@@ -51,6 +51,7 @@ impl From<Broken> for Code {
 
 /// The code of an answer; a panic is an internal error.
 pub fn answer(name: &str, body: impl FnOnce() -> Answer) -> i32 {
+    unisono_emulator::refuse_child(name);
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => 0,
         Ok(Err(Code(code))) => code,

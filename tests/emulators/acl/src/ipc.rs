@@ -139,7 +139,7 @@ fn import(key: &str, flags: u64) -> Answer<u64> {
         return Err(DRV_INTERNAL);
     }
     let between = backing.owner() != device.index;
-    if between && (flags & PEER_ACCESS == 0 || !machine.facts.has(Capability::Peer)) {
+    if between && flags & PEER_ACCESS == 0 || !machine.can_map(device.index, backing.owner()) {
         return Err(INVALID_DEVICE);
     }
     let bytes = backing.bytes();

@@ -14,8 +14,6 @@ use crate::answer::{Answer, MEMORY_ALLOCATION, NO_NOTIFY_RESOURCE, PARAM_INVALID
 use crate::context::{current, machine};
 use crate::stream;
 
-/// Notifies of a device.
-const NOTIFIES: usize = 8192;
 /// `ACL_NOTIFY_DEVICE_USE_ONLY`.
 const DEVICE_ONLY: u64 = 1;
 
@@ -46,13 +44,15 @@ impl Notify {
 
 impl Words {
     fn make(device: u32) -> Answer<Self> {
-        let bytes = (NOTIFIES * 8) as u64;
+        let machine = machine()?;
+        let notifies = machine.facts.notifies;
+        let bytes = (notifies * 8) as u64;
         let backing = Arc::new(Backing::new(device, bytes).map_err(|_| MEMORY_ALLOCATION)?);
-        let space = &machine()?.space;
+        let space = &machine.space;
         let base = space.take(bytes, 4096).ok_or(MEMORY_ALLOCATION)?;
         let access = 1 << device;
         space.put(base, bytes, Kind::Own(Arc::clone(&backing)), access);
-        let free = (0..NOTIFIES).rev().collect();
+        let free = (0..notifies).rev().collect();
         Ok(Self {
             base,
             backing,

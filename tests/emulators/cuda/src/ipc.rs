@@ -40,7 +40,7 @@ fn open(handle: &Handle) -> Answer<u64> {
     let backing = backing.filter(|b| b.bytes() == bytes && b.is_alive());
     let backing = Arc::new(backing.ok_or(code::INVALID_VALUE)?);
     let access = 1 << device.index;
-    if backing.owner() != device.index && !machine.facts.has(Capability::Peer) {
+    if !machine.can_map(device.index, backing.owner()) {
         return Err(code::PEER_ACCESS_UNSUPPORTED);
     }
     let taken = bytes.next_multiple_of(2 << 20);

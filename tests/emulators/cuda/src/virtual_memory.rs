@@ -201,11 +201,11 @@ driver! {
             // SAFETY: the caller says that there are `count`.
             let wanted = unsafe { &*wanted.add(index) };
             let device = device(wanted.location)?;
-            let peer = owner != Some(device.index);
             if wanted.location_kind != 1 || ![0, 1, 3].contains(&wanted.flags) {
                 return Err(code::INVALID_VALUE);
             }
-            if peer && !machine()?.facts.has(Capability::Peer) {
+            let machine = machine()?;
+            if owner.is_none_or(|owner| !machine.can_map(device.index, owner)) {
                 return Err(code::PEER_ACCESS_UNSUPPORTED);
             }
             known.range.set_access(1 << device.index, wanted.flags == 3);

@@ -1,4 +1,7 @@
-//! How functions answer: a code, on the thread's current device.
+//! How functions answer: a code, on the thread's current device; the thread remembers the last that was
+//! an error.
+
+use std::cell::Cell;
 
 use unisono_emulator_cuda::answer::{Answer, answer};
 use unisono_emulator_cuda::code;
@@ -12,9 +15,30 @@ const fn translated(code: u32) -> u32 {
     }
 }
 
+thread_local! {
+    static LAST: Cell<u32> = const { Cell::new(code::SUCCESS) };
+}
+
 /// The code of a body.
 pub fn hip_answer(name: &str, body: impl FnOnce() -> Answer) -> u32 {
-    translated(answer(name, body))
+    let code = translated(answer(name, body));
+    // That something is not ready yet is no error.
+    if code != code::SUCCESS && code != code::NOT_READY {
+        LAST.set(code);
+    }
+    code
+}
+
+/// As HIP's manual says.
+#[unsafe(no_mangle)]
+pub extern "C" fn hipPeekAtLastError() -> u32 {
+    LAST.get()
+}
+
+#[unsafe(no_mangle)]
+#[allow(missing_docs, reason = "HIP's manual")]
+pub extern "C" fn hipGetLastError() -> u32 {
+    LAST.replace(code::SUCCESS)
 }
 
 /// The answer that a function of the other interface gave.

@@ -34,6 +34,9 @@ pub struct BoxFile {
     /// Independent hardware queues of a device and process.
     #[serde(default = "eight")]
     pub queues: u32,
+    /// Notifies of a device.
+    #[serde(default = "plenty")]
+    pub notifies: usize,
     /// Operations that a hardware queue holds; one more blocks whoever submits it.
     #[serde(default = "deep")]
     pub depth: usize,
@@ -59,6 +62,10 @@ const fn eight() -> u32 {
 
 const fn deep() -> usize {
     1024
+}
+
+const fn plenty() -> usize {
+    8192
 }
 
 /// The way to the host.
@@ -137,6 +144,8 @@ pub enum Capability {
     Peer,
     /// The management library.
     Management,
+    /// What that library knows of the kinds of links.
+    LinkTypes,
 }
 
 /// One thing that breaks.
@@ -151,6 +160,7 @@ pub struct Fault {
     #[serde(default)]
     pub peer: u32,
     /// After so many operations (a device) or bytes (a link) of a process.
+    #[serde(default)]
     pub after: u64,
 }
 
@@ -162,6 +172,9 @@ pub enum FaultKind {
     Lost,
     /// The link to the peer fails.
     Link,
+    /// The device cannot map the peer's memory, nor the peer the device's, whatever the driver says of
+    /// the two: at once, and nothing else breaks.
+    Mapping,
 }
 
 impl BoxFile {

@@ -34,7 +34,7 @@ pub use box_file::{BoxFile, Capability, Delays, End, Fabric, Fault, FaultKind, L
 pub use device::{Broken, Device};
 pub use event::Event;
 pub use kernel::Kernel;
-pub use machine::{Machine, machine};
+pub use machine::{Machine, machine, refuse_child};
 pub use op::{Compare, Fold, HostCall, Internal, Launch, Op};
 pub use random::Random;
 pub use stream::{Capture, Graph, Stream};

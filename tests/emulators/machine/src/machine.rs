@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::kernel::Kernels;
 use crate::space::Space;
-use crate::{BoxFile, Broken, Device, FaultKind, Kernel, Traffic};
+use crate::{BoxFile, Broken, Capability, Device, FaultKind, Kernel, Traffic};
 
 /// Devices, and what they share.
 #[derive(Debug)]
@@ -45,6 +45,17 @@ pub fn machine() -> Result<&'static Machine, &'static str> {
         made
     });
     machine.as_ref().map_err(String::as_str)
+}
+
+/// Ends a forked child that calls a driver: the real ones do not survive a fork, and each fails in its own
+/// way.
+pub fn refuse_child(call: &str) {
+    static USER: OnceLock<u32> = OnceLock::new();
+    let own = std::process::id();
+    if *USER.get_or_init(|| own) != own {
+        eprintln!("emulator: {call} in a forked child");
+        std::process::abort();
+    }
 }
 
 /// What a variable names for this library: a machine with devices of several vendors has a box for each,
@@ -138,6 +149,16 @@ impl Machine {
     /// A number that nothing else of this process has.
     pub fn next_id(&self) -> u64 {
         self.ids.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Whether a device can map another's memory.
+    #[must_use]
+    pub fn can_map(&self, device: u32, owner: u32) -> bool {
+        let refused = self.facts.faults.iter().any(|fault| {
+            let ends = (fault.device, fault.peer);
+            fault.kind == FaultKind::Mapping && (ends == (device, owner) || ends == (owner, device))
+        });
+        device == owner || self.facts.has(Capability::Peer) && !refused
     }
 
     /// An operation begins: a device may be lost by it.

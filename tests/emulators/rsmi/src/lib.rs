@@ -138,10 +138,14 @@ pub unsafe extern "C" fn rsmi_topo_get_link_type(
 ) -> u32 {
     code((|| {
         let (from, to) = (device(from)?, device(to)?);
-        let (joined, near) = (joined(from, to)?, lanes(from, to)? > 0);
+        let joined = joined(from, to)?;
+        if !machine()?.facts.has(Capability::LinkTypes) {
+            return Err(NOT_SUPPORTED);
+        }
+        // The real one says 1 of every way over lanes, however many they are.
         // SAFETY: the caller's.
         unsafe {
-            give(hops, if near { 1 } else { 2 })?;
+            give(hops, if joined { 1 } else { 2 })?;
             give(kind, if joined { XGMI } else { PCIE })
         }
     })())

@@ -76,6 +76,11 @@ pub fn built() -> PathBuf {
     found.map_or_else(PathBuf::new, Path::to_owned)
 }
 
+/// The compiler of kernels: that of `build.sh`.
+fn compiler() -> String {
+    std::env::var("CLANG").unwrap_or_else(|_| "clang-19".to_owned())
+}
+
 /// The kernels, compiled for the host by the compiler that compiles them for devices; none where there
 /// is no such compiler. Tests in processes of their own share what is compiled.
 fn kernels() -> Option<&'static Path> {
@@ -86,15 +91,27 @@ fn kernels() -> Option<&'static Path> {
         if is_newer(&library, &sources) {
             return Some(library);
         }
-        let folder = tempfile::tempdir_in(built()).ok()?;
-        let mut build = Command::new(sources.join("build.sh"));
-        let done = build.arg(folder.path()).arg("host").status();
-        done.ok().filter(std::process::ExitStatus::success)?;
-        std::fs::create_dir_all(library.parent()?).ok()?;
-        std::fs::rename(folder.path().join("libkernels.so"), &library).ok()?;
+        Command::new(compiler()).arg("--version").output().ok()?;
+        let compiled = compile(&sources, &library);
+        compiled.unwrap_or_else(|why| panic!("the kernels do not compile for the host: {why}"));
         Some(library)
     });
     found.as_deref()
+}
+
+fn compile(sources: &Path, library: &Path) -> Result<(), String> {
+    let of = |error: std::io::Error| error.to_string();
+    let folder = tempfile::tempdir_in(built()).map_err(of)?;
+    let mut build = Command::new(sources.join("build.sh"));
+    let done = build.arg(folder.path()).arg("host").output().map_err(of)?;
+    if !done.status.success() {
+        let said = String::from_utf8_lossy(&done.stderr);
+        return Err(format!("build.sh: {}\n{said}", done.status));
+    }
+    if let Some(parent) = library.parent() {
+        std::fs::create_dir_all(parent).map_err(of)?;
+    }
+    std::fs::rename(folder.path().join("libkernels.so"), library).map_err(of)
 }
 
 /// Whether a library is newer than the sources and the script that it is made from.
@@ -175,10 +192,11 @@ impl Emulated {
             write(name, &format!("box_{emulator}.yaml"));
         }
         let Some(kernels) = kernels() else {
-            unisono_tests::skip(
-                test,
-                "clang-19 is not there to compile the kernels for the host",
+            let why = format!(
+                "{} is not there to compile the kernels for the host",
+                compiler()
             );
+            unisono_tests::skip(test, &why);
             return None;
         };
         symlink(kernels, folder.path().join("libkernels.so")).expect("a link");

@@ -11,7 +11,7 @@ mod driver;
 mod emulated;
 mod values;
 
-pub use attempts::attempts;
+pub use attempts::{all_of_all_types, attempt, attempts};
 pub use collectives::{
     a_few, all_done, all_reduce, call, every_collective, every_type, fp8_and_scaled, others,
     own_device,

@@ -1,12 +1,17 @@
 //! Ranks on emulated devices of Huawei's: two generations, and a box with a link that is down.
+#![allow(
+    unsafe_code,
+    reason = "calls take addresses of device memory; calls the runtime"
+)]
 
 use std::collections::BTreeSet;
 
-use unisono::hal::Status;
+use libloading::Library;
+use unisono::hal::{Batch, MemoryKind, MemoryRequest, Queue, State, Status};
 use unisono::plan::Op;
-use unisono::{DataType, PluginRequest, ReduceOp};
+use unisono::{DataType, Error, PluginRequest, RawCall, ReduceOp, Sizes};
 use unisono_emulated_tests::{
-    Emulated, a_few, all_done, all_reduce, answer, attempts, conforms, every_collective,
+    Emulated, Values, a_few, all_done, all_reduce, answer, attempts, conforms, every_collective,
     every_type, fp8_and_scaled, own_device,
 };
 use unisono_emulator::Place;
@@ -64,7 +69,10 @@ fn no_driver_is_said_clearly() {
     };
     let environment = machine.environment();
     if std::path::Path::new("/usr/local/Ascend").exists() {
-        unisono_tests::skip(test, "this machine has the vendor's software");
+        unisono_tests::skip(
+            test,
+            "this machine has the vendor's software, and silicon behind it",
+        );
         return;
     }
     let said = answer("ascend", &environment, Some("LD_LIBRARY_PATH"));
@@ -209,6 +217,82 @@ fn a_device_runs_out_of_streams() {
     all_done(&ranks.finish());
 }
 
+/// Programs make streams and end them: what is kept for one goes with its wrap.
+#[test]
+fn wrapped_streams_leave_nothing_behind() {
+    let test = "wrapped_streams_leave_nothing_behind";
+    let few = |text: String| text + "notifies: 16\n";
+    let Some(machine) = Emulated::new(test, FIRST, few) else {
+        return;
+    };
+    let ranks = machine.job(test, 1).start(|rank| {
+        let world = rank.init(own_device("ascend"));
+        let device = world.device();
+        let memory = device.alloc(&MemoryRequest::new(MemoryKind::Data, 64));
+        let at = memory.as_ref().expect("memory").base();
+        let runtime = Runtime::open();
+        for _ in 0..40 {
+            let native = runtime.stream();
+            // SAFETY: a stream that lives until its wraps are gone.
+            let wrap = || unsafe { device.wrap_stream(native) }.expect("a wrapped stream");
+            let (mut stream, other) = (wrap(), wrap());
+            // One of two goes while the other is used.
+            drop(other);
+            // SAFETY: memory that is kept.
+            let mut batch = unsafe { Batch::new() };
+            batch.copy(at, at + 32, 32);
+            stream.submit(&mut batch).expect("a copy");
+            while stream.poll(1 << 20).expect("a poll").state != State::Idle {
+                std::thread::yield_now();
+            }
+            drop(stream);
+            runtime.destroy(native);
+        }
+        rank.say("done");
+    });
+    all_done(&ranks.finish());
+}
+
+/// The runtime, as a program has it.
+struct Runtime(Library);
+
+impl Runtime {
+    fn open() -> Self {
+        // SAFETY: the plugin has opened it already.
+        let this = Self(unsafe { Library::new("libascendcl.so") }.expect("the runtime"));
+        // SAFETY: it takes a number and gives a code, by the runtime's manual.
+        let code = unsafe { this.get::<unsafe extern "C" fn(i32) -> i32>("aclrtSetDevice")(0) };
+        assert_eq!(code, 0);
+        this
+    }
+
+    /// # Safety
+    /// The function is of this type.
+    unsafe fn get<T: Copy>(&self, name: &str) -> T {
+        // SAFETY: the caller's promise.
+        *unsafe { self.0.get::<T>(name.as_bytes()) }.expect("a function")
+    }
+
+    fn stream(&self) -> u64 {
+        let mut stream = 0;
+        // SAFETY: it writes a handle and takes two numbers, by the runtime's manual.
+        let code = unsafe {
+            let make: unsafe extern "C" fn(*mut u64, u32, u32) -> i32 =
+                self.get("aclrtCreateStreamWithConfig");
+            make(&raw mut stream, 0, 0)
+        };
+        assert_eq!(code, 0);
+        stream
+    }
+
+    fn destroy(&self, stream: u64) {
+        // SAFETY: it takes a stream, which nobody uses, by the runtime's manual.
+        let code =
+            unsafe { self.get::<unsafe extern "C" fn(u64) -> i32>("aclrtDestroyStream")(stream) };
+        assert_eq!(code, 0);
+    }
+}
+
 /// Types that the runtime reduces, and those that the processor does.
 #[test]
 fn every_type_on_both_generations() {
@@ -221,6 +305,48 @@ fn every_type_on_both_generations() {
             let world = rank.init(own_device("ascend"));
             every_type(&world, 500);
             fp8_and_scaled(&world, 500);
+            rank.say("done");
+        });
+        all_done(&ranks.finish());
+    }
+}
+
+/// Its streams compare no words: the CPU does, and before a call is told complete.
+#[test]
+fn ranks_that_call_different_things_are_told_so() {
+    let test = "ranks_that_call_different_things_are_told_so";
+    for name in [SECOND, FIRST] {
+        let Some(machine) = Emulated::new(test, name, |text| text) else {
+            return;
+        };
+        let ranks = machine.job(test, 3).start(|rank| {
+            let world = rank.init(own_device("ascend"));
+            let data = Values::<f32>::new(world.device(), 100);
+            let reduction = match rank.rank {
+                2 => ReduceOp::Max,
+                _ => ReduceOp::Sum,
+            };
+            let call = |reduction: ReduceOp| {
+                let at = data.address();
+                // SAFETY: device memory that lives until the call is complete, and nobody else uses.
+                unsafe {
+                    world.call_raw(RawCall {
+                        op: Op::AllReduce,
+                        input: at,
+                        output: at,
+                        sizes: Sizes::Equal(100),
+                        dtype: DataType::F32,
+                        reduction: Some(reduction.into()),
+                    })
+                }
+            };
+            call(ReduceOp::Sum).expect("all call the same");
+            let error = call(reduction).expect_err("rank 2 calls another reduction");
+            let said = error.to_string();
+            assert!(matches!(error, Error::Mismatch(_)), "{said}");
+            for called in ["f32, sum)", "f32, max)"] {
+                assert!(said.contains(called), "{said}");
+            }
             rank.say("done");
         });
         all_done(&ranks.finish());

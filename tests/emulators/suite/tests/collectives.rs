@@ -1,6 +1,6 @@
 //! Collectives between ranks on emulated devices.
 
-use unisono::ReduceOp;
+use unisono::{Communicator, ReduceOp};
 use unisono_emulated_tests::{
     Emulated, a_few, all_done, all_reduce, every_type, fp8_and_scaled, own_device,
 };
@@ -103,6 +103,41 @@ fn three_processes_under_many_seeds() {
                 .and_then(|text| text.parse().ok());
             let world = rank.init(own_device("cuda"));
             a_few(&world, salt.unwrap_or(0));
+            rank.say("done");
+        });
+        all_done(&ranks.finish());
+    }
+}
+
+/// Each device maps for itself what another process made, though threads of one process import it.
+#[test]
+fn threads_of_two_processes() {
+    const EACH: u32 = 2;
+    let test = "threads_of_two_processes";
+    let machines = [
+        ("cuda", "h100x8", ""),
+        ("cuda", "h100x8", "lacks: [virtual_memory]\n"),
+        ("rocm", "mi300x8", ""),
+    ];
+    for (plugin, name, lacks) in machines {
+        let Some(machine) = Emulated::new(test, name, |text| text + lacks) else {
+            return;
+        };
+        let job = machine.job(test, 2).env("TEST_PLUGIN", plugin);
+        let ranks = job.start(|rank| {
+            let plugin = std::env::var("TEST_PLUGIN").expect("a plugin");
+            std::thread::scope(|scope| {
+                for thread in 0..EACH {
+                    let mut options = rank.options();
+                    options.rank = rank.rank * EACH + thread;
+                    options.size = rank.size * EACH;
+                    own_device(&plugin)(&mut options);
+                    scope.spawn(move || {
+                        let world = Communicator::init(options).expect("init");
+                        a_few(&world, 9);
+                    });
+                }
+            });
             rank.say("done");
         });
         all_done(&ranks.finish());

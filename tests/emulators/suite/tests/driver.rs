@@ -11,7 +11,7 @@ fn no_driver_is_said_clearly() {
     let environment = machine.environment();
     let said = answer("cuda", &environment, Some("LD_LIBRARY_PATH"));
     if std::path::Path::new("/proc/driver/nvidia").exists() {
-        unisono_tests::skip(test, "this machine has a driver");
+        unisono_tests::skip(test, "this machine has a driver, and silicon behind it");
         return;
     }
     assert!(said.contains("no driver: none of libcuda.so.1"), "{said}");

@@ -1,5 +1,5 @@
-//! What breaks: a rank, a device, a link, the memory. An error everywhere, and no hang.
-#![allow(unsafe_code, reason = "calls take addresses of device memory")]
+//! What breaks: a rank, a device, a link, the memory, a fork. An error everywhere, and no hang.
+#![allow(unsafe_code, reason = "calls take addresses of device memory; forks")]
 
 use std::time::{Duration, Instant};
 
@@ -20,13 +20,20 @@ struct Vendor {
     no_memory: &'static str,
 }
 
-const VENDORS: [Vendor; 3] = [
+const VENDORS: [Vendor; 4] = [
     Vendor {
         plugin: "cuda",
         machine: "h100x8",
         memory: "85899345920",
         lost: "CUDA_ERROR_DEVICE_UNAVAILABLE",
         no_memory: "CUDA_ERROR_OUT_OF_MEMORY",
+    },
+    Vendor {
+        plugin: "rocm",
+        machine: "mi300x8",
+        memory: "206158430208",
+        lost: "hipErrorLaunchFailure",
+        no_memory: "hipErrorOutOfMemory",
     },
     Vendor {
         plugin: "ascend",
@@ -175,5 +182,51 @@ fn what_a_device_has_not_is_an_error() {
         });
         let exits = ranks.finish();
         assert!(exits[0].said("done"), "{exits:?}");
+    }
+}
+
+/// A child that a program forks drops what it got of its parent: the driver hears nothing of it (the
+/// emulators end who calls them there), and the parent's devices work on.
+#[test]
+fn a_forked_child_leaves_devices_alone() {
+    let test = "a_forked_child_leaves_devices_alone";
+    for vendor in &VENDORS {
+        let Some(machine) = Emulated::new(test, vendor.machine, |text| text) else {
+            return;
+        };
+        let job = machine.job(test, 2).env(PLUGIN, vendor.plugin);
+        let ranks = job.start(|rank| {
+            let world = rank.init(own_device);
+            let data = Values::<f32>::new(world.device(), LEN);
+            all_reduce(&world, &data).expect("before the fork");
+            // SAFETY: the child calls what a program may call there, and leaves without a way back.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                drop(data);
+                drop(world);
+                // SAFETY: ends the child at once.
+                unsafe { libc::_exit(7) };
+            }
+            assert!(child > 0, "{}", std::io::Error::last_os_error());
+            let mut status = 0;
+            let end = Instant::now() + Duration::from_secs(10);
+            // SAFETY: a child of this process; writes a number.
+            while unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == 0 {
+                if Instant::now() > end {
+                    // SAFETY: as above: nobody has waited for it yet.
+                    unsafe { libc::kill(child, libc::SIGKILL) };
+                    panic!("the child hangs");
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            assert!(
+                libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7,
+                "{status:#x}"
+            );
+            all_reduce(&world, &data).expect("behind the fork");
+            rank.say("done");
+        });
+        let exits = ranks.finish();
+        assert!(exits.iter().all(|exit| exit.said("done")), "{exits:?}");
     }
 }

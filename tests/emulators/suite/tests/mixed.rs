@@ -2,7 +2,8 @@
 //! the CPU.
 
 use unisono::bootstrap::NodeId;
-use unisono::{InitOptions, PluginRequest};
+use unisono::plan::Op;
+use unisono::{DataType, InitOptions, PluginRequest};
 use unisono_emulated_tests::{Emulated, attempts};
 use unisono_emulator::Place;
 use unisono_tests::{Count, Exit, threads};
@@ -87,5 +88,45 @@ fn devices_and_cpus_of_two_nodes() {
         let traffic = machine.traffic();
         let between = traffic.data(Place::Device(0), Place::Device(1));
         assert_eq!(between, 0, "they are on two nodes");
+    }
+}
+
+/// The graph says that two devices reach each other, but a mapping is refused: the pair goes through host
+/// memory, the others don't, and `explain` says why.
+#[test]
+fn devices_whose_mapping_is_refused() {
+    let test = "devices_whose_mapping_is_refused";
+    let boxes = [
+        ("h100x8", "cuda"),
+        ("mi300x8", "rocm"),
+        ("ascend910bx8", "ascend"),
+    ];
+    for (name, plugin) in boxes {
+        let refused = |text: String| text + "faults: [{kind: mapping, device: 0, peer: 2}]\n";
+        let Some(machine) = Emulated::new(test, name, refused) else {
+            return;
+        };
+        let job = machine.job(test, 3).env("TEST_PLUGIN", plugin);
+        let ranks = job.start(|rank| {
+            let plugin = std::env::var("TEST_PLUGIN").expect("a plugin");
+            let world = rank.init(|options| {
+                let names = [plugin.as_str(), "host"];
+                options.plugins = names.map(PluginRequest::named).to_vec();
+                options.device = Some((plugin.clone(), options.rank));
+            });
+            let done = attempts(&world, 20, 3);
+            let explained = world.explain(Op::AllReduce, 1 << 20, DataType::F32);
+            let explained = explained.expect("a plan").to_string();
+            let why = "ranks 0 and 2 go through host memory (staged): rank 0 cannot map the memory of rank 2: ";
+            assert!(explained.contains(why), "{explained}");
+            assert!(!explained.contains("ranks 0 and 1"), "{explained}");
+            world.finalize().expect("finalize");
+            rank.say(&format!("done {done}"));
+        });
+        all_said_the_same(&ranks.finish());
+        let traffic = machine.traffic();
+        let between = |a, b| traffic.data(Place::Device(a), Place::Device(b));
+        assert_eq!(between(0, 2) + between(2, 0), 0, "{name}");
+        assert!(between(0, 1) > 0 && between(2, 1) > 0, "{name}");
     }
 }

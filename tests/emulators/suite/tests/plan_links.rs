@@ -73,6 +73,12 @@ fn every_link_of_a_mesh_carries_what_the_plan_says() {
     carries_what_the_plan_says(test, "ascend910bx8", "ascend");
 }
 
+#[test]
+fn every_link_of_another_mesh_carries_what_the_plan_says() {
+    let test = "every_link_of_another_mesh_carries_what_the_plan_says";
+    carries_what_the_plan_says(test, "mi300x8", "rocm");
+}
+
 fn carries_what_the_plan_says(test: &str, name: &str, plugin: &'static str) {
     let Some(machine) = Emulated::new(test, name, |text| text) else {
         return;

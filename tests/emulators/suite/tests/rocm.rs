@@ -1,7 +1,9 @@
 //! The rocm plugin on emulated boxes: collectives, links, and machines without a device.
+#![allow(unsafe_code, reason = "calls the runtime")]
 
 use std::collections::BTreeSet;
 
+use libloading::Library;
 use unisono::ReduceOp;
 use unisono_emulated_tests::{
     Emulated, a_few, all_done, all_reduce, answer, every_collective, every_type, fp8_and_scaled,
@@ -157,6 +159,73 @@ fn without_rocm_smi_the_runtime_is_asked() {
         return;
     };
     assert_eq!(reported(&machine, test), ["xgmi 50000000000"]);
+}
+
+/// A library that does not say how devices are joined is no reason to take them for unjoined.
+#[test]
+fn what_rocm_smi_does_not_say_the_runtime_is_asked() {
+    let test = "what_rocm_smi_does_not_say_the_runtime_is_asked";
+    let lacking = |text: String| text + "lacks: [link_types]\n";
+    let Some(machine) = Emulated::new(test, "mi300x8", lacking) else {
+        return;
+    };
+    assert_eq!(reported(&machine, test), ["xgmi 50000000000"]);
+}
+
+/// A program looks for its own errors behind its own calls: what the plugin tries in vain is none of them.
+#[test]
+fn the_last_error_is_the_programs_own() {
+    let test = "the_last_error_is_the_programs_own";
+    // A runtime of ROCm 5 refuses what is tried first.
+    let Some(machine) = Emulated::new(test, "mi250x4", |text| text) else {
+        return;
+    };
+    let ranks = machine.job(test, 2).start(|rank| {
+        let world = rank.init(own_device("rocm"));
+        a_few(&world, 5);
+        let here = 0_u64;
+        let found = world.device().query(&raw const here as u64);
+        assert!(found.expect("an answer").is_none());
+        let hip = Hip::open();
+        assert_eq!(hip.last_error(), 0);
+        // Its own it keeps.
+        assert_eq!(hip.set_device(1000), 101);
+        a_few(&world, 6);
+        assert_eq!(hip.last_error(), 101);
+        rank.say("done");
+    });
+    all_done(&ranks.finish());
+}
+
+/// The runtime, as a program has it.
+struct Hip(Library);
+
+impl Hip {
+    fn open() -> Self {
+        // SAFETY: the plugin has opened it already.
+        Self(unsafe { Library::new("libamdhip64.so.6") }.expect("the runtime"))
+    }
+
+    /// The thread's last error, which is then forgotten.
+    fn last_error(&self) -> u32 {
+        // SAFETY: it takes nothing and gives a code, by HIP's manual.
+        unsafe {
+            let function = self
+                .0
+                .get::<unsafe extern "C" fn() -> u32>(b"hipGetLastError\0");
+            function.expect("hipGetLastError")()
+        }
+    }
+
+    fn set_device(&self, device: i32) -> u32 {
+        // SAFETY: it takes a number and gives a code, by HIP's manual.
+        unsafe {
+            let function = self
+                .0
+                .get::<unsafe extern "C" fn(i32) -> u32>(b"hipSetDevice\0");
+            function.expect("hipSetDevice")(device)
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! Slices of ordinary memory, buffers and windows on devices whose memory the CPU does not see.
 
-use unisono::{Communicator, InitOptions, PluginRequest, ReduceOp, group};
+use std::time::Duration;
+
+use unisono::plan::OpKind;
+use unisono::{Communicator, InitOptions, PluginRequest, ReduceOp, TuneOptions, group};
 use unisono_emulated_tests::Emulated;
 
 /// Elements of more than one staged piece, and no whole number of them.
@@ -123,6 +126,35 @@ fn what_the_cpu_has_reaches_devices_and_comes_back() {
         messages_in_a_group(&world);
         buffers(&world);
         windows(&world);
+        world.finalize().expect("finalize");
+        rank.say("done");
+    });
+    for exit in ranks.finish() {
+        assert!(exit.said("done"), "{exit:?}");
+    }
+}
+
+/// What is tuned are calls on the device's own memory, in windows and not.
+#[test]
+fn tuning_runs_on_devices() {
+    let test = "tuning_runs_on_devices";
+    let Some(machine) = Emulated::new(test, "h100x8", |text| text) else {
+        return;
+    };
+    let ranks = machine.job(test, 2).start(|rank| {
+        let world = rank.init(own_device);
+        let options = TuneOptions {
+            ops: vec![OpKind::AllReduce, OpKind::Broadcast],
+            min_bytes: 64,
+            max_bytes: 64 << 10,
+            factor: 1024,
+            figure: Duration::from_millis(1),
+            rounds: 1,
+            windows: true,
+        };
+        let calibration = world.tune(&options, &mut |_| {}).expect("measured");
+        assert_eq!(calibration.fabrics.len(), 1);
+        assert!(!calibration.links.is_empty());
         world.finalize().expect("finalize");
         rank.say("done");
     });
