@@ -49,6 +49,8 @@ fn recovery() {
     a_blip_on_the_only_rail(&devices);
     both_rails_die(&devices);
     a_dead_rail_under_load(&devices);
+    a_word_that_comes_late(&devices);
+    a_way_back_that_leads_nowhere(&devices);
 }
 
 fn one_rail_dies_and_comes_back(devices: &Devices) {
@@ -193,5 +195,65 @@ fn a_dead_rail_under_load(devices: &Devices) {
         assert_eq!(ends[1].flags.flag(0).load(Ordering::Acquire), total);
         devices.mend("fake1");
         println!("{total} puts with two cuts: {:?}", start.elapsed());
+    }
+}
+
+/// Polls both ends for a time.
+fn go_on(ends: &mut [End; 2], time: Duration) {
+    let start = Instant::now();
+    drive(ends, |_| {
+        std::thread::sleep(Duration::from_micros(100));
+        start.elapsed() > time
+    });
+}
+
+/// The acceptor settles and sends at once; the dialer hears of it so late that it has given that queue
+/// pair up. What came over it counts all the same.
+fn a_word_that_comes_late(devices: &Devices) {
+    let mut random = Random::seeded();
+    let set: &[(&str, Value)] = &[("devices", "fake1".into()), ("queue_pairs", 1.into())];
+    let mut ends = pair(set, 1 << 20);
+    traffic(&mut ends, &mut random, 4);
+    ends[0].identity.hold(SETTLED);
+    devices.cut("fake1");
+    let source = Memory::new(64);
+    source.write(0, &[9; 64]);
+    ends[1].submit(&Commands::default().put(put(source.address(), 64, 128, Some(6))));
+    go_on(&mut ends, Duration::from_millis(300));
+    devices.mend("fake1");
+    drive(&mut ends, |e| {
+        e[1].phase() == unisono_plugin::QueuePhase::Idle
+    });
+    assert_eq!(ends[0].raised(6), 0, "it waits for the word");
+    go_on(&mut ends, Duration::from_millis(1300));
+    ends[0].identity.release();
+    drive(&mut ends, |e| e[0].raised(6) == 1);
+    assert_eq!(ends[0].data.read(128, 64), [9; 64]);
+    traffic(&mut ends, &mut random, 10);
+    assert_eq!(ends[0].raised(6), 1);
+}
+
+/// A lane leaves a queue pair that is well for its own rails, and the peer does not follow: that has the
+/// limit that a failure has.
+fn a_way_back_that_leads_nowhere(devices: &Devices) {
+    let mut random = Random::seeded();
+    let set: &[(&str, Value)] = &[("queue_pairs", 1.into()), ("recovery", ms(1500).into())];
+    let mut ends = pair(set, 1 << 20);
+    devices.cut("fake0");
+    traffic(&mut ends, &mut random, 4);
+    ends[0].identity.hold(SETTLED);
+    devices.mend("fake0");
+    let start = Instant::now();
+    let error = loop {
+        if let Err(error) = ends[0].link.poll(1 << 20) {
+            break error;
+        }
+        let _ = ends[1].link.poll(1 << 20);
+        assert!(start.elapsed() < Duration::from_secs(10), "no limit");
+        std::thread::sleep(Duration::from_micros(100));
+    };
+    println!("{error} after {:?}", start.elapsed());
+    for word in ["rank 1", "10.7.0.1", "not back within 1.5s"] {
+        assert!(error.message().contains(word), "{error}");
     }
 }

@@ -17,6 +17,7 @@ use crate::wire::{Answer, Control, Count, End, Offer, SIGNATURE};
 #[derive(Debug)]
 pub(crate) struct Attempt {
     pub(crate) wire: Wire,
+    /// When the peer was last told something, or answered.
     pub(crate) since: Instant,
     stage: Stage,
 }
@@ -187,6 +188,7 @@ pub(crate) fn go_on(session: &Session, lane: &mut Lane) -> Result<Progress> {
     match attempt.stage {
         Stage::Emptying => {
             attempt.stage = Stage::Ready;
+            attempt.since = Instant::now();
             session.say(Control::Ready(count))?;
             Ok(Progress::Nothing)
         }
@@ -198,13 +200,27 @@ pub(crate) fn go_on(session: &Session, lane: &mut Lane) -> Result<Progress> {
     }
 }
 
+/// Gives an attempt up. An acceptor that was told that it is ready may have sent over it: what its
+/// device took for acknowledged is still to be taken.
+pub(crate) fn give_up(lane: &mut Lane) {
+    if let Some(attempt) = lane.attempt.take()
+        && attempt.stage == Stage::Ready
+    {
+        lane.old = Some(stopped(attempt.wire));
+    }
+}
+
 /// Stops the wire of a lane, if it has one. What had come over it is still to be taken.
 pub(crate) fn retire(lane: &mut Lane) {
-    if let Some(mut wire) = lane.wire.take() {
-        // Where even this fails the device is gone, and nothing of it can land.
-        let _ = wire.stop();
-        lane.old = Some(Old::new(wire));
+    if let Some(wire) = lane.wire.take() {
+        lane.old = Some(stopped(wire));
     }
+}
+
+fn stopped(mut wire: Wire) -> Old {
+    // Where even this fails the device is gone, and nothing of it can land.
+    let _ = wire.stop();
+    Old::new(wire)
 }
 
 /// Whether all that had come over a stopped wire is taken; then it is gone.

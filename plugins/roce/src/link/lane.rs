@@ -241,7 +241,17 @@ impl Lane {
 
     /// A new wire stands, and the peer has this many of our messages: what is among them, or was
     /// before one of them, has arrived. All else goes out again.
-    pub(crate) fn resume(&mut self, received: u64, ended: &mut Vec<Ended>) {
+    ///
+    /// # Errors
+    /// So many messages are lost: the peer's device has acknowledged them, and the peer does not have
+    /// them.
+    pub(crate) fn resume(&mut self, received: u64, ended: &mut Vec<Ended>) -> Result<(), u64> {
+        let units = self.units.iter();
+        let left = units.filter(|unit| unit.message.is_some()).count() as u64;
+        let lost = (self.messages - left).saturating_sub(received);
+        if lost > 0 {
+            return Err(lost);
+        }
         let arrived = self
             .units
             .iter()
@@ -252,6 +262,7 @@ impl Lane {
         }
         self.posted = 0;
         self.note_taken(received as u32);
+        Ok(())
     }
 
     /// Units that are not acknowledged.

@@ -24,6 +24,9 @@ pub(crate) struct Trouble {
     pub(crate) cause: Error,
     /// Units that the peer had not acknowledged.
     pub(crate) outstanding: usize,
+    /// The lane has left a queue pair that was well, for one on its own rails: nobody needs to hear of
+    /// it as long as nothing else happens.
+    pub(crate) planned: bool,
 }
 
 /// The pairs of rails of a link, and how they have fared.
@@ -116,17 +119,30 @@ pub(crate) fn same(a: &Route, b: &Route) -> bool {
 impl Lane {
     /// Takes note that the lane has lost its queue pair.
     pub(crate) fn begin_trouble(&mut self, cause: Error, now: Instant) {
+        let since = self.trouble.as_ref().map_or(now, |trouble| trouble.since);
         let outstanding = self.outstanding();
-        match &mut self.trouble {
-            Some(trouble) => trouble.cause = cause,
-            None => {
-                self.trouble = Some(Trouble {
-                    since: now,
-                    cause,
-                    outstanding,
-                });
-            }
+        self.trouble = Some(Trouble {
+            since,
+            cause,
+            outstanding,
+            planned: false,
+        });
+    }
+
+    /// Takes note that the lane has left its queue pair for another: from here on it has as long as if
+    /// it had lost it.
+    pub(crate) fn begin_move(&mut self, cause: Error, now: Instant) {
+        self.begin_trouble(cause, now);
+        if let Some(trouble) = &mut self.trouble {
+            trouble.planned = true;
         }
+    }
+
+    /// Whether it has lost its queue pair, and has not proved another yet.
+    pub(crate) fn is_in_trouble(&self) -> bool {
+        self.trouble
+            .as_ref()
+            .is_some_and(|trouble| !trouble.planned)
     }
 
     /// Whether it is time to try again.

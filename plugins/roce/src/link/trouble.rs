@@ -50,6 +50,34 @@ const fn meaning(status: i32) -> (Status, &'static str) {
     }
 }
 
+/// The peer does not say that a new queue pair stands.
+pub(crate) fn unanswered(session: &Session, route: &Route) -> Error {
+    Error::new(
+        Status::Peer,
+        format!(
+            "rank {} does not take up a new queue pair over {}",
+            session.peer(),
+            session.route_name(route)
+        ),
+    )
+}
+
+/// A lane goes back to its own rails.
+pub(crate) fn moving(peer: u32) -> Error {
+    Error::new(
+        Status::Link,
+        format!("the link to rank {peer} goes back to its own rails"),
+    )
+}
+
+/// The peer has less than its device has acknowledged.
+pub(crate) fn lost(peer: u32, messages: u64) -> Error {
+    Error::new(
+        Status::Link,
+        format!("{messages} messages that the device of rank {peer} acknowledged are lost there"),
+    )
+}
+
 /// A lane could not be brought back in time.
 pub(crate) fn given_up(cause: &Error, after: std::time::Duration, outstanding: usize) -> Error {
     Error::new(

@@ -206,10 +206,14 @@ impl Upkeep {
         self.note(session, established, index, progress, now)?;
         self.probe(session, established, index, now)?;
         let lane = &mut established.lanes[index];
+        if self.was_up && lane.wire.is_none() && lane.trouble.is_none() {
+            lane.begin_move(trouble::moving(session.peer()), now);
+        }
         if let Some(Trouble {
             since,
             cause,
             outstanding,
+            ..
         }) = &lane.trouble
         {
             if lane.wire.is_some() && lane.is_idle() {
@@ -241,11 +245,12 @@ impl Upkeep {
             Progress::Nothing => Ok(()),
             Progress::Up(received) => {
                 let lane = &mut established.lanes[index];
-                lane.resume(received, &mut established.ended);
+                lane.resume(received, &mut established.ended)
+                    .map_err(|messages| trouble::lost(session.peer(), messages))?;
                 established.credits.renew(index);
                 if let Some(wire) = &lane.wire {
                     established.pairs.note_success(&wire.route, now);
-                    let level = if lane.trouble.is_some() {
+                    let level = if lane.is_in_trouble() {
                         Level::Warn
                     } else {
                         Level::Debug
@@ -265,8 +270,9 @@ impl Upkeep {
                 let error = trouble::broken(session, &route, &broken);
                 established.pairs.note_failure(&route, now);
                 self.tried[index] = Some(now);
-                if let Some(trouble) = &mut established.lanes[index].trouble {
-                    trouble.cause = error.clone();
+                let lane = &mut established.lanes[index];
+                if lane.trouble.is_some() {
+                    lane.begin_trouble(error.clone(), now);
                 }
                 self.last = Some(error);
                 Ok(())
@@ -290,7 +296,7 @@ impl Upkeep {
         };
         if std::mem::take(&mut wire.fresh) {
             wire.heard = now;
-            if lane.trouble.take().is_some() {
+            if lane.is_in_trouble() {
                 log!(
                     session.shared().host,
                     Level::Info,
@@ -298,6 +304,7 @@ impl Upkeep {
                     session.peer()
                 );
             }
+            lane.trouble = None;
             return Ok(());
         }
         let silent = now.saturating_duration_since(wire.heard);
@@ -338,7 +345,11 @@ impl Upkeep {
                 if attempt.is_answered() {
                     established.pairs.note_failure(&route, now);
                 }
-                lane.attempt = None;
+                bring_up::give_up(lane);
+                // What began a trouble says more than that nobody answers since.
+                if lane.trouble.as_ref().is_some_and(|trouble| trouble.planned) {
+                    lane.begin_trouble(trouble::unanswered(session, &route), now);
+                }
                 self.tried[index] = Some(now);
             }
             return Ok(());

@@ -8,7 +8,7 @@ pub mod devices;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -108,6 +108,24 @@ pub struct Identity {
     pub rank: u32,
     /// Shared by the two ranks.
     pub mail: Arc<Mutex<Mail>>,
+    /// A kind of the link's messages that does not come, nor what is behind it; 0: all come.
+    held: AtomicU8,
+}
+
+/// The acceptor says that it has settled.
+pub const SETTLED: u8 = 5;
+/// Where a message of the link's says its kind.
+const KIND: usize = 5;
+
+impl Identity {
+    /// Keeps messages of a kind from this rank, until [`release`](Self::release).
+    pub fn hold(&self, kind: u8) {
+        self.held.store(kind, Ordering::Relaxed);
+    }
+
+    pub fn release(&self) {
+        self.hold(0);
+    }
 }
 
 fn checksum(secret: u64, rank: u32, transcript: &[u8]) -> [u8; 64] {
@@ -191,7 +209,13 @@ unsafe extern "C" fn recv(
     // SAFETY: as above.
     let identity = unsafe { &*context.cast::<Identity>() };
     let mut mail = identity.mail.lock().unwrap();
-    let Some(message) = mail.get_mut(&(from, tag)).and_then(VecDeque::pop_front) else {
+    let held = identity.held.load(Ordering::Relaxed);
+    let comes = |message: &Vec<u8>| held == 0 || message.get(KIND) != Some(&held);
+    let message = mail
+        .get_mut(&(from, tag))
+        .filter(|box_of| box_of.front().is_some_and(comes))
+        .and_then(VecDeque::pop_front);
+    let Some(message) = message else {
         return abi::status::AGAIN;
     };
     assert!(message.len() as u64 <= cap);
@@ -415,7 +439,7 @@ pub struct End {
     /// Of the data and the flags.
     pub tokens: [Vec<u8>; 2],
     pub instance: Arc<RoceInstance>,
-    identity: Box<Identity>,
+    pub identity: Box<Identity>,
 }
 
 impl End {
@@ -481,6 +505,7 @@ pub fn strangers(sets: [&[(&str, Value)]; 2], bytes: usize, secrets: [u64; 2]) -
             secret: secrets[rank as usize],
             rank,
             mail: Arc::clone(&mail),
+            held: AtomicU8::new(0),
         };
         let peer = 1 - rank;
         let end = End::new(instance, identity, (peer, &addresses[peer as usize]), bytes);
