@@ -184,6 +184,17 @@ pub(crate) fn read(flag: u64) -> u64 {
     unsafe { AtomicU64::from_ptr(flag as *mut u64) }.load(Ordering::Acquire)
 }
 
+/// The words beside the counter of a flag in the caller's own arena. A peer may be writing those of a
+/// later call, the first word first: it is read last, so that a mix is taken for the later call's.
+#[allow(unsafe_code, reason = "flags are words at addresses of the arena")]
+pub(crate) fn words(flag: u64) -> [u64; 3] {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    // SAFETY: as in `poison`; the words lie in the flag's line, behind its counter.
+    let word = |at| unsafe { AtomicU64::from_ptr((flag + at) as *mut u64) }.load(Ordering::Acquire);
+    let [third, second, first] = [24, 16, 8].map(word);
+    [first, second, third]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -165,9 +165,10 @@ pub struct RankStatus {
     pub call: Option<Call>,
     /// Collectives it has finished.
     pub finished: u64,
-    /// The peer that it waits for and the step of its plan. It waits for itself while the stream of
-    /// the user's that the call is on has not come to it.
-    pub waits_for: Option<(u32, u32)>,
+    /// The peer that it waits for and the step of its plan, or no step if what it waits for is an
+    /// earlier call of the peer's. It waits for itself while the stream of the user's that the call
+    /// is on has not come to it.
+    pub waits_for: Option<(u32, Option<u32>)>,
 }
 
 impl fmt::Display for RankStatus {
@@ -184,7 +185,8 @@ impl fmt::Display for RankStatus {
             Some((peer, _)) if peer == self.rank => {
                 f.write_str(", waiting for the stream that it was called on")
             }
-            Some((peer, step)) => write!(f, ", waiting for rank {peer} at step {step}"),
+            Some((peer, Some(step))) => write!(f, ", waiting for rank {peer} at step {step}"),
+            Some((peer, None)) => write!(f, ", waiting for an earlier call of rank {peer}"),
             None => Ok(()),
         }
     }

@@ -21,9 +21,9 @@ pub(crate) const KIND: &str = "staged";
 
 /// What is assumed of a device's way to the host's memory until it is measured or said: half of what a
 /// slot of PCIe 4 carries, since a message crosses the host's memory twice.
-const BYTES_PER_SECOND: u64 = 12_000_000_000;
+pub(crate) const BYTES_PER_SECOND: u64 = 12_000_000_000;
 /// Two crossings of the bus, and the look of a device at a flag in the host's memory.
-const LATENCY_NS: u64 = 5_000;
+pub(crate) const LATENCY_NS: u64 = 5_000;
 
 /// The device whose memory is common ground.
 pub(crate) struct Ground {
@@ -87,6 +87,11 @@ fn serves(info: &unisono_hal::DeviceInfo) -> bool {
 }
 
 impl Told {
+    /// Whether two ranks of a node have common ground, and need it: one of them is not the CPU itself.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        !self.plugin.is_empty() && self.plugin == other.plugin && !(self.own && other.own)
+    }
+
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         put_bytes(out, self.plugin.as_bytes());
         put_bytes(out, &[u8::from(self.own)]);
@@ -108,7 +113,7 @@ pub(crate) fn link(graph: LinkGraph, told: &[Told]) -> Result<LinkGraph> {
         for b in graph.ranks() {
             // Each pair once: of two that are not the CPU, from the lower one.
             let other = &told[b as usize];
-            let meets = *told[a as usize].plugin != *"" && other.plugin == told[a as usize].plugin;
+            let meets = told[a as usize].meets(other);
             let once = b != a && (other.own || a < b);
             let near = graph.node_of_rank(a) == graph.node_of_rank(b);
             if meets && once && near && !(is_mapped(&graph, a, b) && is_mapped(&graph, b, a)) {

@@ -154,6 +154,8 @@ pub struct InitOptions {
     pub name: String,
     /// Ranks of the job on this node, if known.
     pub local_size: Option<u32>,
+    /// This rank among those of its node, if known: it chooses the device where `device` names none.
+    pub local_rank: Option<u32>,
     /// Where the ranks meet.
     pub root: RootSpec,
     /// How they recognise each other.
@@ -169,7 +171,8 @@ pub struct InitOptions {
     /// Where plugins are looked for.
     pub loader: Loader,
     /// Plugins in order of preference. The first with a device gives this rank its device, unless
-    /// `device` says otherwise.
+    /// `device` says otherwise: the one of its number on the node, from the first again where there
+    /// are more ranks than devices.
     pub plugins: Vec<PluginRequest>,
     /// The plugin and the number of the device that this rank uses.
     pub device: Option<(String, u32)>,
@@ -207,6 +210,7 @@ impl InitOptions {
             size,
             name: "world".to_owned(),
             local_size: None,
+            local_rank: None,
             root,
             secret: SecretSource::PeerCredentials,
             node_id: None,

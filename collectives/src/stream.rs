@@ -204,6 +204,11 @@ impl Stream {
             if on.is_handed_over() || lane.failure().is_some() {
                 break;
             }
+            // Without a handle of the vendor's nothing comes behind but by this lane, and by the events
+            // that are on their way: whoever is told of a recording must find it made.
+            if on.native() == 0 && !on.has_events() {
+                break;
+            }
             // The queue is full: what makes room may be another lane's work.
             drop(on);
             if !progress().drive() {

@@ -39,6 +39,8 @@ pub(crate) struct World {
     pub device: Device,
     /// Host memory through which it meets others that do not reach its device's.
     pub ground: Option<Ground>,
+    /// By rank of the job: what each has of that.
+    pub grounds: Vec<ground::Told>,
     /// Copies between slices and the device's memory, where the CPU does not see that.
     pub transfer: Option<Arc<Transfer>>,
     /// What peers ring when they signal this process, if the device has such a thing.
@@ -120,6 +122,7 @@ impl World {
             calibration,
             plugins,
             ground,
+            grounds,
             transfer: Transfer::new(&device)?,
             device,
             bell,
@@ -290,7 +293,9 @@ fn choose_device(options: &InitOptions, plugins: &[Loaded]) -> Result<(String, D
             let loaded = first.ok_or_else(|| {
                 Error::invalid("init", "no plugin in use has a device; name one that has")
             })?;
-            (loaded, 0)
+            // Ranks of a node share its devices out among them.
+            let devices = loaded.instance.devices()?.len() as u32;
+            (loaded, options.local_rank.unwrap_or(0) % devices.max(1))
         }
     };
     let devices = loaded.instance.devices()?.len();

@@ -118,7 +118,8 @@ impl Options {
         let root = match &self.root {
             RootSpec::Address(text) => address::is_loopback(address::parse(text)?.0),
             RootSpec::UniqueId(id) => id.addresses().iter().all(|root| root.ip().is_loopback()),
-            RootSpec::Node => true,
+            // The root that a launcher's store will tell may be on any machine.
+            RootSpec::Node => !matches!(self.secret, SecretSource::Launcher),
         };
         let mut candidates = self.interfaces.candidates()?.into_iter();
         Ok(root
@@ -181,5 +182,23 @@ impl Options {
             );
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_root_that_a_launcher_will_tell_may_be_on_another_machine() {
+        let mut options = Options::new(0, 4, RootSpec::Node);
+        options.secret = SecretSource::Given(crate::Secret::from_bytes([7; 32]));
+        assert!(options.is_local().unwrap());
+        options.secret = SecretSource::Launcher;
+        let alone = (options.interfaces.candidates().unwrap().iter())
+            .all(|candidate| candidate.address.is_loopback());
+        assert_eq!(options.is_local().unwrap(), alone);
+        options.interfaces = InterfaceFilter::loopback();
+        assert!(options.is_local().unwrap());
     }
 }

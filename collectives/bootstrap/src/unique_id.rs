@@ -190,6 +190,8 @@ impl FromStr for UniqueId {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -226,6 +228,16 @@ mod tests {
                 .to_string()
                 .contains("256 hex digits")
         );
+    }
+
+    proptest! {
+        /// A store of a launcher's may answer with anything.
+        #[test]
+        fn no_text_breaks_it(text in "[0-9a-fA-F]{250,260}|\\PC{0,300}") {
+            if let Ok(id) = text.parse::<UniqueId>() {
+                prop_assert_eq!(id.to_string(), text.trim().to_lowercase());
+            }
+        }
     }
 
     #[test]

@@ -106,6 +106,8 @@ pub struct Plan {
     pub candidates: Vec<Scored>,
     /// How long planning took, in seconds.
     pub seconds: f64,
+    /// Where the winner's steps come from.
+    source: Source,
 }
 
 impl Plan {
@@ -159,8 +161,7 @@ impl Plan {
     /// the middle. None where the steps come from a packing of all ranks and not from programs.
     #[must_use]
     pub fn program_bytes(&self) -> Option<usize> {
-        let best = self.candidates.first()?;
-        let Source::Programs(template) = &best.source else {
+        let Source::Programs(template) = &self.source else {
             return None;
         };
         let ranks = self.schedule.ranks;
@@ -228,6 +229,7 @@ pub(crate) fn plan_among(
             schedule: chosen.schedule,
             timeline: chosen.timeline,
             bound,
+            source: best.source.clone(),
             candidates: chosen.candidates,
             seconds: begin.elapsed().as_secs_f64(),
         });
@@ -264,6 +266,7 @@ pub(crate) fn plan_among(
         timeline,
         bound,
         candidates,
+        source: best.source,
         seconds: begin.elapsed().as_secs_f64(),
     })
 }

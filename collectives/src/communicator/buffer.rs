@@ -12,6 +12,9 @@ use crate::Element;
 use crate::error::{Error, Result};
 use crate::transfer::Transfer;
 
+/// Bytes that pass between two devices at once.
+const PIECE: usize = 4 << 20;
+
 /// Memory for `len` elements on a communicator's device.
 ///
 /// Where the CPU can reach it, it is a slice; everywhere it can be [read](Self::read) and
@@ -168,38 +171,84 @@ impl<T> Buffer<T> {
         read(&self.memory, self.transfer.as_deref(), self.len, to)
     }
 
+    /// Fills it with another's elements, which may lie on another device of this process, of any
+    /// vendor: what no CPU sees passes through a piece of ordinary memory. Blocks until they are there.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    #[allow(unsafe_code, reason = "copies between memory that plugins allocated")]
+    pub fn copy_from(&mut self, other: &Self) -> Result<()>
+    where
+        T: Element,
+    {
+        as_long("copy_from", self.len, other.len)?;
+        if let Some(seen) = other.as_slice() {
+            return self.write(seen);
+        }
+        if let Some(seen) = self.as_mut_slice() {
+            return other.read(seen);
+        }
+        let (Some(out), Some(into)) = (&other.transfer, &self.transfer) else {
+            return Err(unseen("copy_from"));
+        };
+        let bytes = self.len * size_of::<T>();
+        let mut passing = vec![0_u8; bytes.min(PIECE)];
+        for first in (0..bytes).step_by(PIECE) {
+            let piece = &mut passing[..PIECE.min(bytes - first)];
+            let (at, length) = (first as u64, piece.len() as u64);
+            // SAFETY: both buffers hold so many bytes from there on, and no call uses them, since a
+            // started call takes its buffers; both copies have ended when this goes on.
+            unsafe {
+                out.copy_out(piece.as_mut_ptr(), other.address() + at, length)?;
+                into.copy_in(self.address() + at, piece.as_ptr(), length)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The memory, to keep it alive.
     pub(super) fn memory(&self) -> Memory {
         self.memory.clone()
     }
-
-    fn host(&self) -> *mut T {
-        self.memory
-            .host_ptr()
-            .expect("the CPU does not see this device's memory: use `read` and `write`")
-            .cast()
-    }
 }
 
 #[allow(unsafe_code, reason = "a slice of memory that the plugin allocated")]
+impl<T: Element> Buffer<T> {
+    /// The elements, where the CPU sees them; elsewhere they are read and written.
+    #[must_use]
+    pub fn as_slice(&self) -> Option<&[T]> {
+        let start = self.memory.host_ptr()?.cast::<T>();
+        // SAFETY: the memory holds `len` elements, was zeroed when made (every element type is
+        // valid when zero), and is aligned to 4096; no call is using it, since a started call
+        // takes the buffer.
+        Some(unsafe { std::slice::from_raw_parts(start, self.len) })
+    }
+
+    /// As [`as_slice`](Self::as_slice), to write.
+    #[must_use]
+    pub fn as_mut_slice(&mut self) -> Option<&mut [T]> {
+        let start = self.memory.host_ptr()?.cast::<T>();
+        // SAFETY: as in `as_slice`; `&mut self` excludes other borrows.
+        Some(unsafe { std::slice::from_raw_parts_mut(start, self.len) })
+    }
+}
+
+/// Why there is no slice.
+pub(super) const UNSEEN: &str = "the CPU does not see this device's memory: use `read` and `write`";
+
 impl<T: Element> Deref for Buffer<T> {
     type Target = [T];
 
     /// # Panics
     /// If the device's memory is not visible to the CPU.
     fn deref(&self) -> &[T] {
-        // SAFETY: the memory holds `len` elements, was zeroed when made (every element type is
-        // valid when zero), and is aligned to 4096; no call is using it, since a started call
-        // takes the buffer.
-        unsafe { std::slice::from_raw_parts(self.host(), self.len) }
+        self.as_slice().expect(UNSEEN)
     }
 }
 
-#[allow(unsafe_code, reason = "a slice of memory that the plugin allocated")]
 impl<T: Element> DerefMut for Buffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`; `&mut self` excludes other borrows.
-        unsafe { std::slice::from_raw_parts_mut(self.host(), self.len) }
+        self.as_mut_slice().expect(UNSEEN)
     }
 }
 

@@ -6,7 +6,9 @@ use unisono_graph::{LinkType, Way};
 use unisono_plan::cost::{Fabric, Link, Node, Rate, Speeds};
 
 use super::packed::Pair;
+use super::refused::Refused;
 use super::templates::templates;
+use crate::ground;
 use crate::tune::LinkFigures;
 use crate::world::World;
 
@@ -29,14 +31,21 @@ pub(super) struct RankSpeed {
 }
 
 /// The fabric of a communicator of `members`: as the plugins report it, or as it was measured.
-pub(super) fn fabric(world: &World, members: &[u32], speeds: &[RankSpeed]) -> Fabric {
-    let reported = with_links(world, members, speeds, &BTreeMap::new());
+pub(super) fn fabric(
+    world: &World,
+    members: &[u32],
+    speeds: &[RankSpeed],
+    refused: &Refused,
+) -> Fabric {
+    let with_links =
+        |measured: &BTreeMap<_, _>| with_links(world, members, speeds, refused, measured);
+    let reported = with_links(&BTreeMap::new());
     let calibration = &world.calibration;
     let measured = calibration.fabric(reported.fingerprint());
     let fabric = if calibration.links.is_empty() {
         reported
     } else {
-        with_links(world, members, speeds, &calibration.links).in_place_of(&reported)
+        with_links(&calibration.links).in_place_of(&reported)
     };
     match measured {
         Some(measured) => fabric.with_measurements(measured),
@@ -105,6 +114,7 @@ fn with_links(
     world: &World,
     members: &[u32],
     speeds: &[RankSpeed],
+    refused: &Refused,
     measured: &BTreeMap<String, LinkFigures>,
 ) -> Fabric {
     let nodes = world.table.nodes();
@@ -139,6 +149,30 @@ fn with_links(
         copy: reduce,
         port: Rate::UNKNOWN,
     };
+    let of_kind = |kind: &str, latency_ns: u64, bytes_per_second: u64, by_core: bool| {
+        match measured.get(kind) {
+            None => Link {
+                alpha_ps: latency_ns.saturating_mul(1000),
+                rate: Rate::bytes_per_second(bytes_per_second),
+                by_core,
+            },
+            Some(figures) => Link {
+                // What both ends spend on the message is counted apart.
+                alpha_ps: figures.latency_ps().saturating_sub(2 * MESSAGE_PS),
+                rate: Rate::bytes_per_second(figures.bytes_per_second),
+                by_core,
+            },
+        }
+    };
+    let staged = Pair {
+        link: of_kind(
+            ground::KIND,
+            ground::LATENCY_NS,
+            ground::BYTES_PER_SECOND,
+            true,
+        ),
+        direct: true,
+    };
     let of_way = |way: Option<&Way>| {
         match way {
             // Forming has already failed if a pair has no link.
@@ -152,19 +186,7 @@ fn with_links(
             },
             Some(way) => {
                 let by_core = way.link_type == LinkType::Mapped;
-                let link = match measured.get(&way.kind) {
-                    None => Link {
-                        alpha_ps: way.latency_ns.saturating_mul(1000),
-                        rate: Rate::bytes_per_second(way.bytes_per_second),
-                        by_core,
-                    },
-                    Some(figures) => Link {
-                        // What both ends spend on the message is counted apart.
-                        alpha_ps: figures.latency_ps().saturating_sub(2 * MESSAGE_PS),
-                        rate: Rate::bytes_per_second(figures.bytes_per_second),
-                        by_core,
-                    },
-                };
+                let link = of_kind(&way.kind, way.latency_ns, way.bytes_per_second, by_core);
                 let direct = way.hops == 1;
                 Pair { link, direct }
             }
@@ -177,7 +199,10 @@ fn with_links(
         let ways = world.graph.ways_to_each(from, members);
         pairs.extend(ways.iter().map(|ways| of_way(ways.first())));
     }
-    let pair = |from: u32, to: u32| pairs[from as usize * members.len() + to as usize];
+    let pair = |from: u32, to: u32| {
+        let pair = pairs[from as usize * members.len() + to as usize];
+        if refused.has(from, to) { staged } else { pair }
+    };
     let link = |from: u32, to: u32| pair(from, to).link;
     let found = templates(count, pair);
     Fabric::new(&node_of, &described, ranks, link)

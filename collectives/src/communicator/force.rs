@@ -21,34 +21,51 @@ pub(crate) struct Forced {
     pub put_bytes: u64,
 }
 
+/// Where a buffer lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In the program's ordinary memory, which the device may not reach.
+    Slice(u64),
+    /// In the device's.
+    Device(u64),
+}
+
+impl Place {
+    fn address(self) -> u64 {
+        let (Self::Slice(address) | Self::Device(address)) = self;
+        address
+    }
+}
+
 impl Communicator {
-    /// Runs `op` on `count` elements of the whole message by a certain plan, and blocks.
+    /// Runs `op` on `count` floats of the whole message by a certain plan, if one is named, and blocks.
     ///
-    /// `send` and `recv` have at least as many elements as the whole message.
-    pub(crate) fn run_forced(
+    /// Input and output have at least as many elements as the whole message, and lie alike.
+    pub(crate) fn run_at(
         &self,
         op: Op,
         count: u64,
         reduction: Option<ReduceOp>,
-        send: &[f32],
-        recv: &mut [f32],
-        forced: Forced,
+        [input, output]: [Place; 2],
+        forced: Option<Forced>,
     ) -> Result<()> {
-        debug_assert!(count as usize <= send.len().min(recv.len()));
         let asked = Asked {
             op,
             kind: CallKind::of(op),
             sizes: Sizes::Equal(count),
             ends: Ends {
-                input: send.as_ptr() as u64,
-                output: recv.as_mut_ptr() as u64,
+                input: input.address(),
+                output: output.address(),
             },
         };
-        let request = self.request(asked, DataType::F32, reduction.map(Into::into));
-        self.shared.run_slices(Request {
-            forced: Some(forced),
-            ..request
-        })
+        let request = Request {
+            forced,
+            ..self.request(asked, DataType::F32, reduction.map(Into::into))
+        };
+        match input {
+            Place::Slice(_) => self.shared.run_slices(request),
+            Place::Device(_) => self.shared.run(request),
+        }
     }
 
     /// Bytes of a slot: the largest put.

@@ -2,7 +2,8 @@
 //! or connects to theirs.
 //!
 //! Three rounds of O(log n) each: exports and what is expected of all; who could map whom; tokens
-//! of windows, if any link is posted.
+//! of windows, if any link is posted. The first two come again if a mapping was refused, with the pairs
+//! that it was to join going through host memory.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -14,6 +15,7 @@ use unisono_hal::{Cpu, ExportKind, LinkRequest, Memory};
 use super::channel::ControlChannel;
 use super::fabric::RankSpeed;
 use super::home::{self, Home, Homes, Kind};
+use super::refused::{Refused, put_reasons};
 use super::shared::{Shared, first_exchange};
 use super::support::Support;
 use super::wire::{Reader, put_bytes};
@@ -26,8 +28,9 @@ use crate::ground;
 use crate::progress::Policy;
 use crate::world::World;
 
-/// Exchanges that forming uses up.
-const ROUNDS: u64 = 3;
+/// Exchanges that forming uses up: two for each try, and the last.
+const ROUNDS: u64 = 2 * TRIES + 1;
+const TRIES: u64 = 2;
 
 /// Forms the communicator `id` of `members`, all of which must call this.
 pub(super) fn form(
@@ -54,6 +57,7 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
             mapped: vec![true],
             speeds: vec![forming.speed()],
             supports: vec![Support::of(&world.device)],
+            refused: Refused::default(),
         }
     };
     let stream = world.device.stream(0)?;
@@ -76,12 +80,13 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
         forming.members.clone(),
         world.clone(),
         lane,
-        super::fabric::fabric(world, &forming.members, &peers.speeds),
+        super::fabric::fabric(world, &forming.members, &peers.speeds, &peers.refused),
         Policy::new(ranks_here, cores, &world.options),
         forming.arena.slot_bytes,
         ROUNDS,
         peers.mapped,
         supports,
+        peers.refused,
     ))
 }
 
@@ -92,6 +97,7 @@ struct Connected {
     mapped: Vec<bool>,
     speeds: Vec<RankSpeed>,
     supports: Vec<Support>,
+    refused: Refused,
 }
 
 struct Forming<'a> {
@@ -162,23 +168,33 @@ impl<'a> Forming<'a> {
     }
 
     fn connect(&self) -> Result<Connected> {
-        let kinds = self.kinds()?;
-        let homes = Homes::new(self.world, self.arena, &kinds)?;
-        let offers = self.offer(&homes)?;
-        let mut memories = Vec::new();
-        let mut bells = Vec::new();
-        let mut plans = Vec::with_capacity(kinds.len());
-        for (kind, offer) in kinds.iter().zip(&offers) {
-            plans.push(match kind {
-                Kind::Own => Plan::Own,
-                Kind::Direct => Plan::of(self.map(offer, &mut memories)),
-                Kind::Staged => Plan::of(self.map_staged(offer, &mut memories, &mut bells)),
-                Kind::Posted(plugin) => Plan::Post {
-                    plugin: plugin.clone(),
-                },
-            });
-        }
-        self.confirm(&mut plans)?;
+        let mut refused = Refused::default();
+        let mut first = 0;
+        let Mapped {
+            kinds,
+            homes,
+            offers,
+            plans,
+            mut memories,
+            bells,
+        } = loop {
+            let mapped = self.map_all(&refused, first)?;
+            let told = self.confirm(&mapped.plans, first + 1)?;
+            let failed = Refused::of(&told).ok_or_else(|| {
+                Error::Graph("what a rank tells of its mappings is cut short".to_owned())
+            })?;
+            if failed.is_empty() {
+                break mapped;
+            }
+            first += 2;
+            if first == 2 * TRIES || !self.can_stage(&failed) {
+                return Err(self.refusal(mapped.plans, &failed));
+            }
+            refused = failed;
+            for line in refused.lines() {
+                log::warn!("{line}");
+            }
+        };
         let mut peers = Vec::with_capacity(plans.len());
         let ways = self.post(plans, &homes, &kinds)?;
         for ((rank, way), kind) in (0..).zip(ways).zip(&kinds) {
@@ -204,14 +220,80 @@ impl<'a> Forming<'a> {
                 .collect(),
             speeds: offers.iter().map(|offer| offer.speed).collect(),
             supports: offers.into_iter().map(|offer| offer.support).collect(),
+            refused,
         })
     }
 
-    /// How each peer is reached, as the graph says.
-    fn kinds(&self) -> Result<Vec<Kind>> {
+    /// Maps what peers reach each other by; `first` is the number of the exchange that it needs.
+    fn map_all(&self, refused: &Refused, first: u64) -> Result<Mapped> {
+        let kinds = self.kinds(refused)?;
+        let homes = Homes::new(self.world, self.arena, &kinds)?;
+        let offers = self.offer(&homes, first)?;
+        let mut memories = Vec::new();
+        let mut bells = Vec::new();
+        let mut plans = Vec::with_capacity(kinds.len());
+        for (kind, offer) in kinds.iter().zip(&offers) {
+            plans.push(match kind {
+                Kind::Own => Plan::Own,
+                Kind::Direct => Plan::of(self.map(offer, &mut memories)),
+                Kind::Staged => Plan::of(self.map_staged(offer, &mut memories, &mut bells)),
+                Kind::Posted(plugin) => Plan::Post {
+                    plugin: plugin.clone(),
+                },
+            });
+        }
+        Ok(Mapped {
+            kinds,
+            homes,
+            offers,
+            plans,
+            memories,
+            bells,
+        })
+    }
+
+    /// Whether all these pairs can go through host memory in place of a mapping.
+    fn can_stage(&self, failed: &Refused) -> bool {
+        let told = |rank: u32| {
+            let member = self.members[rank as usize];
+            let told = self.world.grounds.get(member as usize);
+            told.map(|told| (told, self.world.graph.node_of_rank(member)))
+        };
+        failed.pairs().all(|(a, b)| match (told(a), told(b)) {
+            (Some((a, near)), Some((b, far))) => a.meets(b) && near == far,
+            _ => false,
+        })
+    }
+
+    /// Why there is no way: this rank's own reason, if it has one.
+    fn refusal(&self, plans: Vec<Plan>, failed: &Refused) -> Error {
+        for (rank, plan) in (0..).zip(plans) {
+            match plan {
+                Plan::Failed(Error::Plugin { source, .. }) => {
+                    return Error::Plugin {
+                        source,
+                        peer: Some(rank),
+                        call: None,
+                    };
+                }
+                Plan::Failed(error) => return error,
+                _ => {}
+            }
+        }
+        Error::Graph(format!(
+            "{}. To go by the network instead, exclude the link's kind in the cluster file",
+            failed.reasons().join("; ")
+        ))
+    }
+
+    /// How each peer is reached, as the graph says, but for what was refused.
+    fn kinds(&self, refused: &Refused) -> Result<Vec<Kind>> {
         let kind = |rank: usize, member: u32| {
             if rank as u32 == self.rank {
                 return Ok(Kind::Own);
+            }
+            if refused.has(rank as u32, self.rank) {
+                return Ok(Kind::Staged);
             }
             let ways = self.world.graph.ways(self.world.rank, member);
             let Some(way) = ways.first() else {
@@ -240,7 +322,7 @@ impl<'a> Forming<'a> {
     }
 
     /// First round: how each rank's memory is reached, and that all cut it alike.
-    fn offer(&self, homes: &Homes) -> Result<Vec<Offer>> {
+    fn offer(&self, homes: &Homes, number: u64) -> Result<Vec<Offer>> {
         let mut mine = Vec::new();
         mine.extend_from_slice(&self.arena.depth.to_le_bytes());
         mine.extend_from_slice(&self.arena.slot_bytes.to_le_bytes());
@@ -256,7 +338,7 @@ impl<'a> Forming<'a> {
         let bell = self.world.bell.as_ref();
         let bell = bell.and_then(|memory| memory.export(ExportKind::Process).ok());
         put_bytes(&mut mine, &bell.unwrap_or_default());
-        let all = self.round(0, &mine)?;
+        let all = self.round(number, &mine)?;
         let offers: Option<Vec<Offer>> = all.iter().map(|bytes| Offer::parse(bytes)).collect();
         let offers =
             offers.ok_or_else(|| Error::Graph("a rank's offer is cut short".to_owned()))?;
@@ -332,38 +414,18 @@ impl<'a> Forming<'a> {
         Ok(way)
     }
 
-    /// Second round: a mapping is used only if both ends could make it.
-    fn confirm(&self, plans: &mut [Plan]) -> Result<()> {
-        let mine: Vec<u8> = plans
-            .iter()
-            .map(|plan| u8::from(!matches!(plan, Plan::Failed(_))))
+    /// Second round: a mapping is used only if both ends could make it. What each rank tells.
+    fn confirm(&self, plans: &[Plan], number: u64) -> Result<Vec<Vec<u8>>> {
+        let reasons: Vec<_> = (plans.iter())
+            .map(|plan| match plan {
+                Plan::Failed(error) => Some(error.to_string()),
+                _ => None,
+            })
             .collect();
-        let all = self.round(1, &mine)?;
-        for (rank, plan) in plans.iter().enumerate() {
-            let theirs = all[rank].get(self.rank as usize) == Some(&1);
-            match plan {
-                Plan::Failed(Error::Plugin { source, .. }) => {
-                    return Err(Error::Plugin {
-                        source: source.clone(),
-                        peer: Some(rank as u32),
-                        call: None,
-                    });
-                }
-                Plan::Failed(error) => return Err(error.clone()),
-                _ if !theirs => {
-                    return Err(Error::Graph(format!(
-                        "rank {rank} could not map the memory of rank {}; its own error says why. To go \
-                         by the network instead, exclude the link's kind in the cluster file",
-                        self.rank
-                    )));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+        self.round(number, &put_reasons(reasons.iter().map(Option::as_deref)))
     }
 
-    /// Third round: windows of posted links.
+    /// Last round: windows of posted links.
     fn post(&self, plans: Vec<Plan>, homes: &Homes, kinds: &[Kind]) -> Result<Vec<Way>> {
         let mut tokens = Vec::new();
         let mut ways = Vec::with_capacity(plans.len());
@@ -388,7 +450,7 @@ impl<'a> Forming<'a> {
             };
             ways.push(way);
         }
-        let all = self.round(2, &tokens)?;
+        let all = self.round(2 * TRIES, &tokens)?;
         for (way, bytes) in ways.iter_mut().zip(&all) {
             let Way::Posted(posted) = way else {
                 continue;
@@ -429,6 +491,17 @@ impl<'a> Forming<'a> {
         })?;
         Ok(Posted::new(link))
     }
+}
+
+/// What one try to map the peers gave.
+struct Mapped {
+    kinds: Vec<Kind>,
+    offers: Vec<Offer>,
+    plans: Vec<Plan>,
+    // In the order in which they are let go: what registrations and imports are of comes last.
+    memories: Vec<Memory>,
+    bells: Vec<Memory>,
+    homes: Homes,
 }
 
 /// How a peer will be reached.

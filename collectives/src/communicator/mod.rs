@@ -17,6 +17,7 @@ mod on_stream;
 mod ops;
 mod packed;
 mod plans;
+mod refused;
 mod shared;
 mod split;
 mod staged;
@@ -34,7 +35,7 @@ use std::time::Instant;
 pub use bottleneck::{Bottleneck, Busiest, LinkUse};
 pub use buffer::Buffer;
 pub use failure::AbortHandle;
-pub(crate) use force::Forced;
+pub(crate) use force::{Forced, Place};
 pub use grid::{Grid, ParseGridError};
 pub use group::{Group, OnCommunicator, group};
 pub use on_stream::OnStream;
@@ -83,7 +84,7 @@ impl Communicator {
 
     /// Forms a job of `size` ranks that are threads of this process, and gives their communicators
     /// by rank; hand each to a thread of its own. `options` is asked for the options of each rank;
-    /// where the ranks meet is set here. Blocks, at most until `timeouts.init`.
+    /// where the ranks meet, and which is which on the node, is set here. Blocks, at most until `timeouts.init`.
     ///
     /// # Errors
     /// The error of the lowest rank that has one, as [`Communicator::init`].
@@ -93,6 +94,8 @@ impl Communicator {
             let join = |rank| {
                 let mut options = options(rank);
                 (options.rank, options.size) = (rank, size);
+                // All are on one node.
+                options.local_rank.get_or_insert(rank);
                 options.root = RootSpec::UniqueId(id.clone());
                 Self::init(options)
             };

@@ -2,9 +2,9 @@
 //!
 //! On a cube mesh, or a full mesh with a dead link, the flat algorithms send over pairs that have no
 //! link of their own, and the slowest pair sets their pace. Rings and trees are packed into the direct
-//! links alone. They are found from the frozen graph by whole numbers, additions and multiplications in
-//! a fixed order, so that every rank finds the same; should a machine round differently after all, the
-//! digests differ, and a call is refused and not wrong.
+//! links alone. They are found from the frozen graph by IEEE 754's four operations in a fixed order, none
+//! fused and no library's functions, so that every rank finds the same; should a machine round differently
+//! after all, the digests differ, and a call is refused and not wrong.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -284,7 +284,10 @@ impl Shared {
             windows,
             deterministic: self.world.options.deterministic,
         };
-        self.select(&request, &self.overrides).map(Explanation)
+        Ok(Explanation {
+            selection: self.select(&request, &self.overrides)?,
+            notes: self.refused.lines(),
+        })
     }
 
     fn front(&self, op: Op, dtype: DataType) -> Result<Arc<Front>> {
@@ -390,24 +393,27 @@ fn check_type(request: &Request<'_>) -> Result<()> {
 /// Why a call of a certain size runs as it does: the candidates, their predicted times, the winner.
 /// Its `Display` is a table.
 #[derive(Clone, Debug)]
-pub struct Explanation(Selection);
+pub struct Explanation {
+    selection: Selection,
+    notes: Vec<String>,
+}
 
 impl Explanation {
     /// The name of the algorithm or template that runs.
     #[must_use]
     pub fn algorithm(&self) -> &'static str {
-        self.0.winner().template.name()
+        self.selection.winner().template.name()
     }
 
     /// Whether it goes over windows, else it is staged.
     #[must_use]
     pub fn is_windowed(&self) -> bool {
-        self.0.winner().windowed
+        self.selection.winner().windowed
     }
 
     /// Notes what a candidate took just now.
     pub(crate) fn set_now(&mut self, plan: select::Plan, windowed: bool, time: Picoseconds) {
-        let mut candidates = self.0.candidates.iter_mut();
+        let mut candidates = self.selection.candidates.iter_mut();
         if let Some(of) = candidates.find(|c| c.plan == plan && c.windowed == windowed) {
             of.now = Some(time);
         }
@@ -416,13 +422,21 @@ impl Explanation {
     /// Everything that was considered.
     #[must_use]
     pub fn selection(&self) -> &Selection {
-        &self.0
+        &self.selection
+    }
+
+    /// What is not as the link graph says: pairs of ranks whose devices refused a mapping when the
+    /// communicator was formed, and why.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 }
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.selection.fmt(f)?;
+        self.notes.iter().try_for_each(|note| write!(f, "\n{note}"))
     }
 }
 

@@ -11,6 +11,7 @@ use unisono_plan::select::Overrides;
 
 use super::let_go::LetGo;
 use super::plans::Plans;
+use super::refused::Refused;
 use super::support::Support;
 use super::window::Windows;
 use super::wire;
@@ -59,6 +60,8 @@ pub(crate) struct Shared {
     pub slot_bytes: u64,
     /// By rank: what its device can compute.
     pub(super) supports: Vec<Support>,
+    /// Pairs that go another way than the graph says.
+    pub(super) refused: Refused,
     pub generation: u32,
     exchanges: AtomicU64,
     shrinks: AtomicU64,
@@ -98,6 +101,7 @@ impl Shared {
         exchanges: u64,
         mapped: Vec<bool>,
         supports: Vec<Support>,
+        refused: Refused,
     ) -> Arc<Self> {
         let position = members.iter().position(|m| *m == world.rank);
         let shared = Arc::new(Self {
@@ -116,6 +120,7 @@ impl Shared {
             name,
             slot_bytes,
             supports,
+            refused,
             generation: crate::fork::generation(),
             exchanges: AtomicU64::new(exchanges),
             shrinks: AtomicU64::new(0),
@@ -287,7 +292,13 @@ impl Shared {
         }
         let overdue = match self.lane.try_lock() {
             None => return true,
-            Some(state) if state.is_held() => return true,
+            Some(mut state) if state.is_held() => {
+                // Its time begins anew once the stream has come to it.
+                if let Some(op) = state.current() {
+                    op.started = None;
+                }
+                return true;
+            }
             Some(mut state) => match state.current() {
                 None => return false,
                 Some(op) => {

@@ -108,6 +108,10 @@ impl Shared {
             let is_message = !call.request.asked.op.is_collective();
             let op = self.bind_checked(&mut state, call, None);
             if last.is_none() && !gates.is_empty() {
+                if state.may_owe() {
+                    let make_up = Op::make_up(&op)?;
+                    self.lane.enqueue(&mut state, make_up);
+                }
                 let wait = Op::marks(mark(|gate| Mark::Await(gate, Flag::Ready)), op.call)?;
                 self.lane.enqueue(&mut state, wait);
             }
@@ -118,11 +122,11 @@ impl Shared {
                 number = self.lane.enqueue(&mut state, op);
             }
         }
-        if let Some(call) = last.filter(|_| !messages.is_empty() && state.owes()) {
-            // What is owed is made up for before them.
-            self.lane.enqueue(&mut state, Op::marks(Vec::new(), call)?);
-        }
-        if !messages.is_empty() {
+        if let Some(first) = messages.first() {
+            if state.may_owe() {
+                let make_up = Op::make_up(first)?;
+                self.lane.enqueue(&mut state, make_up);
+            }
             number = self.lane.enqueue_messages(&mut state, messages);
         }
         let mut handed_over = Ok(());

@@ -1,7 +1,8 @@
 //! The templates that suit a communicator: islands, orders, rings and trees, found on its links.
 //!
-//! Made from the frozen graph by integers alone, so every rank finds the same; their digest is part
-//! of the signature of each call besides.
+//! Made from the frozen graph by integers, and rings and trees by what rounds alike everywhere
+//! (`packed.rs`), so every rank finds the same; their digest is part of the signature of each call
+//! besides.
 
 use std::sync::Arc;
 

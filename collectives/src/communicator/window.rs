@@ -264,7 +264,7 @@ impl Communicator {
 
     /// Makes memory of the caller's fast to use: pinned and registered with the device, until the
     /// answer is dropped. Memory that peers cannot map is still staged; `explain` says what ran.
-    /// Every rank must call it.
+    /// Every rank must call it; it waits for what is pending, on all of them. [`Registration::end`] ends it.
     ///
     /// # Safety
     /// `[address, address + bytes)` stays mapped and is not freed until the answer is dropped.
@@ -273,9 +273,29 @@ impl Communicator {
     /// What the plugin says.
     #[allow(unsafe_code, reason = "takes memory by address")]
     pub unsafe fn register(&self, address: *mut u8, bytes: u64) -> Result<Registration> {
-        self.shared.usable()?;
+        let shared = &self.shared;
+        shared.usable()?;
+        shared.rest()?;
         // SAFETY: the caller promises what the plugin needs.
-        let memory = unsafe { self.device().register_host(address.cast(), bytes) }?;
+        let pinned = unsafe { self.device().register_host(address.cast(), bytes) };
+        // Nobody makes another call before all have pinned.
+        let all = shared.exchange(&[u8::from(pinned.is_ok())])?;
+        let failed = all.iter().position(|pinned| pinned.as_slice() != [1]);
+        let memory = match failed {
+            None => pinned?,
+            Some(rank) => {
+                // Nor before all have let go again.
+                let own = pinned.map(drop);
+                shared.exchange(b"unpinned")?;
+                own?;
+                return Err(Error::Unsupported {
+                    call: "register",
+                    why: format!(
+                        "rank {rank} could not register its memory; its own error says why"
+                    ),
+                });
+            }
+        };
         let inner = Arc::new(Inner {
             number: self.shared.windows.next_number(),
             memory,
@@ -327,13 +347,31 @@ impl<T> Window<T> {
         let transfer = self.shared.world.transfer.as_deref();
         buffer::read(&self.inner.memory, transfer, self.len, to)
     }
+}
 
-    fn host(&self) -> *mut T {
-        self.inner
-            .memory
-            .host_ptr()
-            .expect("the CPU does not see this device's memory: use `read` and `write`")
-            .cast()
+impl Registration {
+    /// Ends it. Every rank must call it; it waits for what is pending, on all of them. Merely dropped, it
+    /// waits for all that this process has under way on the device, which may be another rank's call that
+    /// waits for this one.
+    ///
+    /// # Errors
+    /// Why the communicator is broken; the registration has ended all the same.
+    pub fn end(self) -> Result<()> {
+        let shared = self.shared.clone();
+        let rested = shared.rest();
+        drop(self);
+        rested?;
+        shared.exchange(b"unpinned").map(|_| ())
+    }
+}
+
+impl Shared {
+    /// Waits until no rank has anything under way, before something that waits for all that a device has
+    /// under way: ranks may be threads on one device.
+    fn rest(&self) -> Result<()> {
+        self.flush(self.world.options.timeouts.op);
+        self.usable()?;
+        self.exchange(b"at rest").map(|_| ())
     }
 }
 
@@ -350,24 +388,39 @@ impl Drop for Registration {
 }
 
 #[allow(unsafe_code, reason = "a slice of memory that the plugin allocated")]
+impl<T: Element> Window<T> {
+    /// The elements of this rank's part, where the CPU sees them; elsewhere they are read and written.
+    #[must_use]
+    pub fn as_slice(&self) -> Option<&[T]> {
+        let start = self.inner.memory.host_ptr()?.cast::<T>();
+        // SAFETY: the memory holds `len` elements and was zeroed when made, which is valid for
+        // every element type. Peers touch it only inside collectives that this rank is in too, for
+        // which the slice is borrowed.
+        Some(unsafe { std::slice::from_raw_parts(start, self.len) })
+    }
+
+    /// As [`as_slice`](Self::as_slice), to write.
+    #[must_use]
+    pub fn as_mut_slice(&mut self) -> Option<&mut [T]> {
+        let start = self.inner.memory.host_ptr()?.cast::<T>();
+        // SAFETY: as in `as_slice`; `&mut self` excludes other borrows.
+        Some(unsafe { std::slice::from_raw_parts_mut(start, self.len) })
+    }
+}
+
 impl<T: Element> Deref for Window<T> {
     type Target = [T];
 
     /// # Panics
     /// If the device's memory is not visible to the CPU.
     fn deref(&self) -> &[T] {
-        // SAFETY: the memory holds `len` elements and was zeroed when made, which is valid for
-        // every element type. Peers touch it only inside collectives that this rank is in too, for
-        // which the slice is borrowed.
-        unsafe { std::slice::from_raw_parts(self.host(), self.len) }
+        self.as_slice().expect(buffer::UNSEEN)
     }
 }
 
-#[allow(unsafe_code, reason = "a slice of memory that the plugin allocated")]
 impl<T: Element> DerefMut for Window<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`; `&mut self` excludes other borrows.
-        unsafe { std::slice::from_raw_parts_mut(self.host(), self.len) }
+        self.as_mut_slice().expect(buffer::UNSEEN)
     }
 }
 

@@ -107,7 +107,7 @@ pub(super) struct Telling {
 
 impl Telling {
     pub(super) fn encode(&self) -> Vec<u8> {
-        let (peer, step) = self.status.waits_for.unwrap_or((NONE, NONE));
+        let (peer, step) = self.status.waits_for.unwrap_or((NONE, None));
         Writer(Vec::new())
             .u64(self.after.as_nanos() as u64)
             .u32(self.about)
@@ -115,7 +115,7 @@ impl Telling {
             .call(self.status.call)
             .u64(self.status.finished)
             .u32(peer)
-            .u32(step)
+            .u32(step.unwrap_or(NONE))
             .call(self.called)
             .0
     }
@@ -135,7 +135,7 @@ impl Telling {
                 rank,
                 call,
                 finished,
-                waits_for: (peer != NONE).then_some((peer, step)),
+                waits_for: (peer != NONE).then(|| (peer, (step != NONE).then_some(step))),
             },
             called: reader.call()?,
         })
@@ -144,6 +144,8 @@ impl Telling {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::signature::CallKind;
 
@@ -172,7 +174,12 @@ mod tests {
             back.map(|m| (m.rank, m.peer, m.ours, m.theirs)),
             Some((1, 2, call(1), call(2)))
         );
-        for (call, waits_for) in [(Some(call(3)), Some((5, 6))), (None, None)] {
+        let cases = [
+            (Some(call(3)), Some((5, Some(6)))),
+            (Some(call(4)), Some((5, None))),
+            (None, None),
+        ];
+        for (call, waits_for) in cases {
             let telling = Telling {
                 after: Duration::from_millis(7),
                 about: 4,
@@ -198,6 +205,42 @@ mod tests {
         });
         for length in 0..whole.len() {
             assert!(decode_mismatch(&whole[..length]).is_none());
+        }
+    }
+
+    proptest! {
+        /// What is taken for a record is one: it goes out as what was taken.
+        #[test]
+        fn no_bytes_break_a_record(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            if let Some(telling) = Telling::decode(&bytes) {
+                prop_assert_eq!(Telling::decode(&telling.encode()), Some(telling));
+            }
+            if let Some(mismatch) = decode_mismatch(&bytes) {
+                let whole = encode_mismatch(&mismatch);
+                let again = decode_mismatch(&whole).map(|again| encode_mismatch(&again));
+                prop_assert_eq!(again, Some(whole));
+            }
+        }
+
+        #[test]
+        fn no_length_reaches_beyond_what_came(bytes in prop::collection::vec(any::<u8>(), 0..40), length: u32) {
+            let bytes = [&length.to_le_bytes()[..], &bytes].concat();
+            let mut reader = Reader(&bytes);
+            match reader.bytes() {
+                Some(run) => prop_assert_eq!(run.len(), length as usize),
+                None => prop_assert!(length as usize > bytes.len() - 4),
+            }
+        }
+
+        #[test]
+        fn a_changed_bit_breaks_no_record(at: prop::sample::Index, bit in 0..8u32, count: u64) {
+            let mismatch = Mismatch { rank: 1, ours: call(count), peer: 2, theirs: call(!count) };
+            let mut bytes = encode_mismatch(&mismatch);
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1 << bit;
+            if let Some(other) = decode_mismatch(&bytes) {
+                prop_assert!(!other.to_string().is_empty());
+            }
         }
     }
 }

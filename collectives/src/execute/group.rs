@@ -97,7 +97,7 @@ impl Beside {
             };
             let mut track = match self.idle.pop() {
                 Some(track) => track,
-                None => Track::beside(device.stream(0)?),
+                None => Track::beside(device.stream(0)?, device),
             };
             track.queue = strand;
             self.tracks.push(track);

@@ -2,7 +2,7 @@
 //! that carry them.
 //!
 //! Whoever holds the state's lock drives the lane: lower, submit, poll, retire. Nobody blocks while
-//! holding it.
+//! holding it; a short call may give its core up to other ranks for a moment (`progress/patience.rs`).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -42,8 +42,8 @@ pub(crate) struct Lane {
     failed: AtomicBool,
     suspicion: Mutex<Option<Suspicion>>,
     suspected: AtomicBool,
-    /// The communicator is gone: nobody waits for what is left.
-    orphaned: AtomicBool,
+    /// When the communicator went: nobody waits for what is left.
+    orphaned: OnceLock<Instant>,
     /// Whether the process's progress has this lane on its list.
     pub(crate) active: AtomicBool,
     /// Threads asleep until something of this lane completes.
@@ -71,7 +71,7 @@ impl Lane {
             failed: AtomicBool::new(false),
             suspicion: Mutex::new(None),
             suspected: AtomicBool::new(false),
-            orphaned: AtomicBool::new(false),
+            orphaned: OnceLock::new(),
             active: AtomicBool::new(false),
             sleepers: Mutex::new(Vec::new()),
             has_sleepers: AtomicBool::new(false),
@@ -136,8 +136,17 @@ impl Lane {
 
     /// Whether it has not failed and nothing says that it will.
     fn is_sound(&self) -> bool {
-        let wrong = [&self.failed, &self.suspected, &self.orphaned];
-        !wrong.iter().any(|wrong| wrong.load(Ordering::Relaxed))
+        let wrong = [&self.failed, &self.suspected];
+        !wrong.iter().any(|wrong| wrong.load(Ordering::Relaxed)) && self.orphaned.get().is_none()
+    }
+
+    /// Whether the communicator is gone with calls unfinished, or with words for its peers that no link
+    /// takes. While they only need a moment, they go out: a peer may wait for the last of them, and a
+    /// link that is aborted tells it of a failure where there is none.
+    fn is_forsaken(&self, state: &State) -> bool {
+        self.orphaned
+            .get()
+            .is_some_and(|gone| !state.is_free() || (gone.elapsed() > GRACE && !state.is_idle()))
     }
 
     /// Appends messages that run beside each other; returns the number of all together.
@@ -172,7 +181,7 @@ impl Lane {
             state.drain();
             return false;
         }
-        if self.orphaned.load(Ordering::Relaxed) {
+        if self.is_forsaken(state) {
             // No deadline is looked at any more, and no peer need come.
             self.fail_locked(state, Error::Finalized);
             return false;
@@ -234,7 +243,7 @@ impl Lane {
 
     /// The communicator is gone. Whoever drives the lane next ends what is left of it.
     pub(crate) fn orphan(&self) {
-        self.orphaned.store(true, Ordering::Relaxed);
+        let _ = self.orphaned.set(Instant::now());
     }
 
     /// What is suspected, once: it then decides.
@@ -324,8 +333,6 @@ impl Lane {
     }
 }
 
-/// Whether an error may be the consequence of something that the control channel tells of: a death,
-/// an abort, a call that another rank made before.
 /// Whether a link says that its peer aborted it: never a cause, always a consequence.
 pub(crate) fn is_abort(error: &Error) -> bool {
     let Error::Plugin { source, .. } = error else {
@@ -334,6 +341,8 @@ pub(crate) fn is_abort(error: &Error) -> bool {
     source.status == unisono_hal::Status::Aborted
 }
 
+/// Whether an error may be the consequence of something that the control channel tells of: a death,
+/// an abort, a call that another rank made before.
 fn may_be_explained(error: &Error) -> bool {
     use unisono_hal::Status::{Aborted, Link, Peer};
     match error {

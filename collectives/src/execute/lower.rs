@@ -12,10 +12,11 @@ use super::op::Op;
 use super::peer::{Own, Peer, Way, credit};
 use super::place::{Resolved, Run, merged};
 use super::track::Deferred;
+use super::unchecked::Unchecked;
 use crate::reduction::{How, Reduction};
 
 /// Commands that a batch holds at most before it is submitted.
-const BATCH: usize = 256;
+pub(super) const BATCH: usize = 256;
 
 /// Where in its program an op is.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,7 +37,8 @@ pub(crate) struct Waiting {
     /// The stream's command number, from 0.
     pub command: u64,
     pub peer: u32,
-    pub step: u32,
+    /// `None` for a signal that an earlier call left owed.
+    pub step: Option<u32>,
 }
 
 /// What lowering writes into, and what it has to know of its rank.
@@ -58,6 +60,8 @@ pub(crate) struct Lowering<'a> {
     pub step: u32,
     /// Where what a posted link is to do waits for the stream, beside the main track.
     pub deferred: Option<&'a mut VecDeque<Deferred>>,
+    /// Where the stream compares no words.
+    pub unchecked: Option<&'a mut Unchecked>,
 }
 
 impl Lowering<'_> {
@@ -71,9 +75,6 @@ impl Lowering<'_> {
         let rounds = geometry.pieces() + u64::from(program.max_skew);
         while cursor.round < rounds {
             while let Some(step) = program.at(cursor.step) {
-                if self.stream.len() >= BATCH {
-                    return false;
-                }
                 if op.planned.scaled
                     && cursor.step == ir::Cursor::START
                     && cursor.round < geometry.pieces()
@@ -86,6 +87,10 @@ impl Lowering<'_> {
                     self.step(op, &step, cursor.step.number(), piece);
                 }
                 program.advance(&mut cursor.step);
+                // Behind a step: each run comes further, and the first leaves the start.
+                if self.stream.len() >= BATCH {
+                    return false;
+                }
             }
             cursor.step = ir::Cursor::START;
             cursor.round += 1;
@@ -99,11 +104,15 @@ impl Lowering<'_> {
         self.step = index;
         match &step.action {
             Action::Wait { from, blocks } => {
-                self.note_wait(*from);
+                let wait = self.note_wait(*from);
                 let bytes = op.planned.packed(*blocks, piece);
                 let peer = &mut self.peers[*from as usize];
                 let words = (peer.compared != self.number).then(|| op.words_from(*from));
                 peer.compared = self.number;
+                if let (Some(unchecked), Some(words)) = (&mut self.unchecked, words) {
+                    let flag = self.own.arena.data_flag(*from, peer.next_data(&self.own));
+                    unchecked.expect(wait, peer.near.signal_host + flag, words);
+                }
                 peer.await_data(&self.own, self.stream, words, *blocks, bytes);
             }
             Action::Release { from } => {
@@ -326,17 +335,19 @@ impl Lowering<'_> {
             self.waiting.extend(waits.map(|command| Waiting {
                 command: self.emitted + command as u64,
                 peer: peer.rank,
-                step: self.step,
+                step: Some(self.step),
             }));
         }
     }
 
-    fn note_wait(&mut self, peer: u32) {
-        self.waiting.push_back(Waiting {
+    fn note_wait(&mut self, peer: u32) -> Waiting {
+        let wait = Waiting {
             command: self.emitted + self.stream.len() as u64,
             peer,
-            step: self.step,
-        });
+            step: Some(self.step),
+        };
+        self.waiting.push_back(wait);
+        wait
     }
 
     fn resolve(&self, op: &Op, place: &Place, piece: u64) -> Resolved {

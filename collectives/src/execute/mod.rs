@@ -16,6 +16,7 @@ mod place;
 mod repeat;
 mod state;
 mod track;
+mod unchecked;
 
 use unisono_hal::Batch;
 
@@ -33,11 +34,13 @@ pub(crate) use state::State;
     reason = "commands hold plain addresses; this is where the lane answers for them"
 )]
 fn new_batch() -> Batch {
-    // SAFETY: a lane's batches are filled by `Lowering` and, with waits for its own flags, by a track
-    // that hands a direct run over. The addresses are the lane's arena and the arenas of its peers,
+    // SAFETY: a lane's batches are filled by `Lowering`; by a track that hands a direct run over, with
+    // waits for its own flags; and with what makes up for owed waits: waits for its own flags and
+    // signals to its peers' credit flags and bells. The addresses are the lane's arena and the arenas of its peers,
     // all of which the lane keeps mapped until its queues are quiet; gates, which ops own; and the
     // buffers of ops, which their callers keep alive and untouched until the op is complete (borrowed
     // by the blocking form, owned by the stream form, promised by the raw form). That commands do not
-    // race is what the plan verifier proves of every program.
+    // race is what the plan verifier proves of every program; what makes up is on the main track
+    // alone, before the first command of an op and before messages begin beside it.
     unsafe { Batch::new() }
 }

@@ -162,6 +162,16 @@ impl Op {
         })
     }
 
+    /// An op of nothing by itself: before it ends, what is owed is made up for, within the deadline
+    /// of the op that comes `next`. Of waits for streams, which have none, and of messages, which run
+    /// beside each other, it must not become a part.
+    pub fn make_up(next: &Op) -> Result<Self> {
+        Ok(Self {
+            deadline: next.deadline,
+            ..Self::marks(Vec::new(), next.call)?
+        })
+    }
+
     /// The words that go to a peer.
     pub(super) fn words_to(&self, peer: u32) -> [u64; 3] {
         self.words_with(peer as usize)

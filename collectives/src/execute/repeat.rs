@@ -69,11 +69,18 @@ impl CallShape {
 impl State {
     /// The next call may be like the one of this op.
     pub(crate) fn expect_repeat(&mut self, shape: CallShape, op: &Op) {
+        let kept = &mut self.repeats.0[shape.place()];
+        if let Some(kept) = kept
+            && kept.shape == shape
+            && Arc::ptr_eq(&kept.planned, &op.planned)
+        {
+            return;
+        }
         let call = Call {
             sequence: 0,
             ..op.call
         };
-        self.repeats.0[shape.place()] = Some(Box::new(Repeat {
+        *kept = Some(Box::new(Repeat {
             shape,
             planned: op.planned.clone(),
             words: call.words(),

@@ -8,7 +8,7 @@ use unisono_plan::Op as PlanOp;
 
 use super::group::{Beside, Messages};
 use super::holdings::{Bells, Holdings};
-use super::mark::Gate;
+use super::mark::{Gate, Mark};
 use super::op::Op;
 use super::peer::{Ended, Own, Peer, Posted, Way};
 use super::repeat::Repeats;
@@ -47,9 +47,10 @@ impl State {
         stream: Stream,
         holdings: Holdings,
     ) -> Self {
+        let common = Common::new(own, peers, device);
         Self {
-            common: Common::new(own, peers, device),
-            main: Track::main(stream),
+            main: Track::main(stream, &common.device),
+            common,
             beside: Beside::default(),
             completed: 0,
             collectives: 0,
@@ -80,9 +81,9 @@ impl State {
         self.completed
     }
 
-    /// Whether waits are owed, which messages that run beside each other must not find.
-    pub(crate) fn owes(&self) -> bool {
-        self.common.owed.count > 0
+    /// Whether waits are owed, or may be once what is called has run.
+    pub(crate) fn may_owe(&self) -> bool {
+        self.common.owed.count > 0 || !self.is_free()
     }
 
     /// Appends messages that run beside each other.
@@ -107,6 +108,13 @@ impl State {
     /// Whether the stream has taken all that was called.
     pub(crate) fn is_handed_over(&self) -> bool {
         self.main.is_handed_over() && self.beside.is_idle()
+    }
+
+    /// Whether recordings of events, or waits for such, are among what the stream has not taken.
+    pub(crate) fn has_events(&self) -> bool {
+        let ops = self.main.queue.iter().chain(&self.beside.then);
+        let mut marks = ops.flat_map(|op| op.before.iter().chain(&op.after));
+        marks.any(|mark| matches!(mark, Mark::Record(_) | Mark::WaitEvent(_)))
     }
 
     /// Whether what is put on the main stream is recorded for replay, not run.
@@ -221,7 +229,7 @@ impl State {
             call,
             finished,
             waits_for: match self.is_held() {
-                true => Some((rank, 0)),
+                true => Some((rank, None)),
                 false => call.and(waits).map(|w| (w.peer, w.step)),
             },
         }
@@ -269,7 +277,10 @@ impl State {
     #[cold]
     fn of_one_number(&self, error: Error) -> Error {
         match error {
-            Error::Mismatch(mismatch) if mismatch.theirs.kind != CallKind::SendRecv => {
+            Error::Mismatch(mismatch)
+                if mismatch.theirs.kind != CallKind::SendRecv
+                    && mismatch.theirs.sequence != mismatch.ours.sequence =>
+            {
                 let called = self.called(mismatch.theirs.sequence);
                 let ours = called.filter(|called| *called != mismatch.theirs);
                 Error::Mismatch(Mismatch {
@@ -419,7 +430,10 @@ fn advance(track: &mut Track, common: &mut Common, bells: Option<&Bells>) -> Res
     {
         bells.ring();
     }
-    polled.map_err(|error| stream_error(track, common.own.rank, error))
+    let rank = common.own.rank;
+    let moved = polled.map_err(|error| stream_error(track, rank, error))?;
+    track.compare_words(rank)?;
+    Ok(moved)
 }
 
 fn submit_links(common: &mut Common) -> Result<bool> {

@@ -4,15 +4,18 @@
 //! one for each direction between two ranks, so that none waits for another.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
+use unisono_abi::stream_can;
 use unisono_hal::{Batch, Cpu, Device, Memory, MemoryKind, MemoryRequest, Put, Queue, Stream};
 
 use super::direct::{Around, Bound, Handed, Owed, Pending, Ran, Running};
-use super::lower::{Cursor, Lowering, Waiting};
+use super::lower::{BATCH, Cursor, Lowering, Waiting};
 use super::op::{Op, Planned};
 use super::peer::{Own, Peer, Way};
 use super::place::Run;
+use super::unchecked::Unchecked;
 use crate::error::Result;
 use crate::signature::Call;
 
@@ -64,9 +67,8 @@ pub(super) struct Track {
     emitted: u64,
     /// The number of the op that is being lowered, or runs directly.
     number: u64,
-    /// The stream's command counts up to which it may wait for streams of the user's, not yet
-    /// passed.
-    held: VecDeque<u64>,
+    /// The commands with which it waits for streams of the user's, not yet passed.
+    held: VecDeque<Range<u64>>,
     /// The first of the queue runs directly.
     direct: Option<Running>,
     /// A wait of that run is the stream's.
@@ -74,6 +76,8 @@ pub(super) struct Track {
     /// Of a track beside the main one: what its stream has not come to yet. The main track's links
     /// wait for the stream by themselves, in its order; these must not hold up each other.
     deferred: Option<VecDeque<Deferred>>,
+    /// Where the stream compares no words.
+    unchecked: Option<Unchecked>,
 }
 
 impl Common {
@@ -109,6 +113,21 @@ impl Common {
         Running::new(due)
     }
 
+    /// Writes waits for what is owed, as much as a batch holds, behind `emitted` commands.
+    fn make_up(&mut self, emitted: u64, batch: &mut Batch, waiting: &mut VecDeque<Waiting>) {
+        while batch.len() < BATCH
+            && let Some(peer) = self.owed.first(&self.peers)
+        {
+            waiting.push_back(Waiting {
+                command: emitted + batch.len() as u64,
+                peer,
+                step: None,
+            });
+            let made_up = self.peers[peer as usize].make_up(&self.own, batch);
+            self.owed.count -= u32::from(made_up);
+        }
+    }
+
     /// Room for what an op needs beside its buffers.
     fn prepare(&mut self, planned: &Planned) -> Result<()> {
         let scratch = planned.scratch_bytes();
@@ -123,7 +142,8 @@ impl Common {
 
 impl Track {
     /// The track of a communicator's calls.
-    pub(super) fn main(stream: Stream) -> Self {
+    pub(super) fn main(stream: Stream, device: &Device) -> Self {
+        let checks = device.info().streams_can(stream_can::CHECKS_WORDS);
         Self {
             stream,
             finished: 0,
@@ -140,14 +160,15 @@ impl Track {
             direct: None,
             handed: false,
             deferred: None,
+            unchecked: (!checks).then(Unchecked::default),
         }
     }
 
     /// A track beside it.
-    pub(super) fn beside(stream: Stream) -> Self {
+    pub(super) fn beside(stream: Stream, device: &Device) -> Self {
         Self {
             deferred: Some(VecDeque::new()),
-            ..Self::main(stream)
+            ..Self::main(stream, device)
         }
     }
 
@@ -319,15 +340,15 @@ impl Track {
         let (own, batch, number) = (&common.own, &mut self.batch, self.number);
         let mut waits_for = None;
         let due = common.owed.first(&common.peers);
-        running.hand_over(direct, due, |pending| match pending {
+        running.hand_over(direct, due, |pending, step| match pending {
             Pending::Owed { from } => {
-                waits_for = Some(from);
+                waits_for = Some((from, step));
                 let made_up = common.peers[from as usize].make_up(own, batch);
                 common.owed.count -= u32::from(made_up);
                 Handed::Again
             }
             Pending::Credits { to, bytes } => {
-                waits_for = Some(to);
+                waits_for = Some((to, step));
                 let peer = &mut common.peers[to as usize];
                 if let Some(credits) = peer.lacks_credits(own, peer.is_inline(bytes)) {
                     peer.await_credits(own, batch, credits, false);
@@ -339,7 +360,7 @@ impl Track {
                 blocks,
                 bytes,
             } => {
-                waits_for = Some(from);
+                waits_for = Some((from, step));
                 let peer = &mut common.peers[from as usize];
                 let words = (peer.compared != number).then(|| op.words_from(from));
                 peer.compared = number;
@@ -347,11 +368,11 @@ impl Track {
                 Handed::Done
             }
         });
-        if let Some(peer) = waits_for {
+        if let Some((peer, step)) = waits_for {
             self.waiting.push_back(Waiting {
                 command: self.emitted,
                 peer,
-                step: 0,
+                step,
             });
             self.emitted += self.batch.len() as u64;
             self.handed = true;
@@ -381,21 +402,18 @@ impl Track {
         // Commands that were taken still lie in the batch; forget them.
         self.batch.clear();
         if self.cursor.is_start() {
+            if common.owed.count > 0 {
+                // A batch of their own: the op has not begun, nor does it wait for a stream yet.
+                common.make_up(self.emitted, &mut self.batch, &mut self.waiting);
+                self.emitted += self.batch.len() as u64;
+                return Ok(true);
+            }
             common.number += 1;
             self.number = common.number;
             common.prepare(&op.planned)?;
-            while let Some(peer) = common.owed.first(&common.peers) {
-                self.waiting.push_back(Waiting {
-                    command: self.emitted + self.batch.len() as u64,
-                    peer,
-                    step: 0,
-                });
-                let made_up = common.peers[peer as usize].make_up(&common.own, &mut self.batch);
-                common.owed.count -= u32::from(made_up);
-            }
             if !op.before.is_empty() {
-                let marks = (self.batch.len() + op.before.len()) as u64;
-                self.held.push_back(self.emitted + marks);
+                let marks = op.before.len() as u64;
+                self.held.push_back(self.emitted..self.emitted + marks);
             }
         }
         let mut lowering = Lowering {
@@ -410,6 +428,7 @@ impl Track {
             runs: &mut self.runs,
             step: 0,
             deferred: self.deferred.as_mut(),
+            unchecked: self.unchecked.as_mut(),
         };
         self.lowered = lowering.run(op, &mut self.cursor);
         self.emitted += self.batch.len() as u64;
@@ -427,6 +446,14 @@ impl Track {
         Ok(polled.moved)
     }
 
+    /// Compares what peers called with what this rank did, where the stream has not.
+    pub(super) fn compare_words(&mut self, rank: u32) -> Result<()> {
+        match &mut self.unchecked {
+            Some(unchecked) => unchecked.compare(rank, self.finished),
+            None => Ok(()),
+        }
+    }
+
     /// After a failure: how far the stream came says which wait failed.
     pub(super) fn look(&mut self) {
         if let Ok(state) = self.stream.state() {
@@ -440,21 +467,26 @@ impl Track {
         while self.waiting.front().is_some_and(|w| w.command < done) {
             self.waiting.pop_front();
         }
-        while self.held.front().is_some_and(|end| *end <= done) {
+        while self.held.front().is_some_and(|held| held.end <= done) {
             self.held.pop_front();
         }
     }
 
     /// Whether the oldest op has not begun, since a stream of the user's has not come to it.
     pub(super) fn is_held(&self) -> bool {
+        let held = |end| {
+            let first = self.held.front();
+            first.is_some_and(|held| held.start <= self.finished && held.end <= end)
+        };
         let flight = self.flight.iter().find(|(end, _)| *end > self.finished);
         if let Some((end, _)) = flight {
-            return self.held.front().is_some_and(|gate| gate <= end);
+            return held(*end);
         }
         let begun = self.lowered || !self.cursor.is_start();
         match self.queue.front() {
-            Some(op) if !begun => !op.before.is_empty(),
-            _ => !self.held.is_empty(),
+            // What is owed may be made up for before it.
+            Some(op) if !begun => !op.before.is_empty() && self.emitted <= self.finished,
+            _ => held(u64::MAX),
         }
     }
 
@@ -505,6 +537,9 @@ impl Track {
         self.batch.clear();
         self.waiting.clear();
         self.held.clear();
+        if let Some(unchecked) = &mut self.unchecked {
+            unchecked.clear();
+        }
         if let Some(deferred) = &mut self.deferred {
             deferred.clear();
         }

@@ -1,18 +1,24 @@
 //! The short wait of a call before it becomes one that others may know of: with nothing looked at but
 //! what it waits for.
 
+use std::time::{Duration, Instant};
+
 use super::Policy;
 
 /// Spins where each rank has a core of its own, a few hundred nanoseconds in all.
 const SPINS: u32 = 64;
 /// Switches to other ranks: all of a core that is shared by eight, twice.
 const YIELDS: u32 = 16;
+/// For so long at most, whatever the others do with the core: the lane's lock is held meanwhile.
+const SWITCHING: Duration = Duration::from_micros(100);
 /// Spins before a core is given up, for a rank that runs on another: about as long as a switch.
 const SPINS_ALONGSIDE: u32 = 16;
 
 /// How long a call may still wait.
 pub(crate) struct Patience {
     left: u32,
+    /// When it began to give its core up.
+    since: Option<Instant>,
     /// Cores are shared: another rank may need this one's.
     crowded: bool,
     /// Who is waited for, and how many spins are left for it.
@@ -68,6 +74,7 @@ impl Patience {
         let crowded = policy.spin.is_zero();
         Self {
             left: if crowded { YIELDS } else { SPINS },
+            since: None,
             crowded,
             from: u32::MAX,
             spins: 0,
@@ -102,8 +109,10 @@ impl Patience {
         if self.left == 0 || super::progress().has_work() {
             return false;
         }
-        self.left -= 1;
+        let since = *self.since.get_or_insert_with(Instant::now);
         std::thread::yield_now();
+        let over = since.elapsed() >= SWITCHING;
+        self.left = if over { 0 } else { self.left - 1 };
         true
     }
 }

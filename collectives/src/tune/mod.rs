@@ -6,6 +6,7 @@
 
 mod calibration;
 mod check;
+mod memory;
 mod now;
 mod pair;
 mod sweep;

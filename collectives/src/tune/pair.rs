@@ -2,13 +2,18 @@
 
 use std::time::Instant;
 
+use unisono_plan::Op;
+
 use super::calibration::LinkFigures;
+use super::memory::{DTYPE, Elements};
 use crate::error::Result;
 use crate::{Communicator, ReduceOp};
 
 /// Round trips of a latency figure, and how many such figures; the median counts.
 const TRIPS: u32 = 100;
 const ROUNDS: usize = 5;
+/// Bytes of a message of which none matters.
+const SMALL: usize = 8;
 /// Bytes of a message whose latency no longer matters.
 const LARGE: usize = 16 << 20;
 
@@ -34,20 +39,20 @@ pub(super) fn measure(communicator: &Communicator, a: u32, b: u32) -> Result<Lin
     let me = communicator.rank();
     let mut seconds = [0.0f64; 2];
     if me == a || me == b {
-        let mut small = [0u8; 8];
+        let mut small = Elements::new(communicator, SMALL / DTYPE.size(), false)?;
         let mut latencies = Vec::with_capacity(ROUNDS);
         for _ in 0..=ROUNDS {
             let start = Instant::now();
             for _ in 0..TRIPS {
-                trip(communicator, &mut small, a, b)?;
+                trip(communicator, &mut small, SMALL, [a, b])?;
             }
             latencies.push(start.elapsed().as_secs_f64() / f64::from(2 * TRIPS));
         }
-        let mut large = vec![1u8; LARGE];
+        let mut large = Elements::new(communicator, LARGE / DTYPE.size(), false)?;
         let mut transfers = Vec::with_capacity(ROUNDS);
         for _ in 0..=ROUNDS {
             let start = Instant::now();
-            trip(communicator, &mut large, a, b)?;
+            trip(communicator, &mut large, LARGE, [a, b])?;
             transfers.push(start.elapsed().as_secs_f64() / 2.0);
         }
         // The first of each made the plan and touched memory for the first time.
@@ -62,13 +67,20 @@ pub(super) fn measure(communicator: &Communicator, a: u32, b: u32) -> Result<Lin
 }
 
 /// There and back.
-fn trip(communicator: &Communicator, data: &mut [u8], a: u32, b: u32) -> Result<()> {
+fn trip(
+    communicator: &Communicator,
+    data: &mut Elements,
+    bytes: usize,
+    [a, b]: [u32; 2],
+) -> Result<()> {
+    let (count, place) = ((bytes / DTYPE.size()) as u64, data.place());
+    let run = |op| communicator.run_at(op, count, None, [place, place], None);
     if communicator.rank() == a {
-        communicator.send(data, b)?;
-        communicator.recv(data, b)
+        run(Op::Send { to: b })?;
+        run(Op::Recv { from: b })
     } else {
-        communicator.recv(data, a)?;
-        communicator.send(data, a)
+        run(Op::Recv { from: a })?;
+        run(Op::Send { to: a })
     }
 }
 

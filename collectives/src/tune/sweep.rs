@@ -7,11 +7,12 @@ use unisono_plan::select::Candidate;
 use unisono_plan::{Op, OpKind};
 
 use super::check::{Choice, paired};
+use super::memory::{DTYPE, Elements};
 use super::pair::median;
 use super::{TuneOptions, TuneProgress};
 use crate::communicator::Forced;
 use crate::error::Result;
-use crate::{Communicator, DataType, ReduceOp};
+use crate::{Communicator, ReduceOp};
 
 /// From here on a plan that was far behind at the size before is not measured any more: bandwidth
 /// decides, and with more bytes it will not catch up.
@@ -22,8 +23,6 @@ const FAR_BEHIND: f64 = 2.0;
 const CUTS_MATTER: u64 = 128 << 10;
 /// Puts are not made smaller than this.
 const SMALL_PUT: u64 = 8 << 10;
-/// The dtype of all measurements: its size is the most common one.
-const DTYPE: DataType = DataType::F32;
 
 /// A plan, cut in one way.
 #[derive(Clone)]
@@ -268,29 +267,25 @@ impl Plans<'_> {
     }
 }
 
-/// What calls read and write; their results don't matter.
-pub(super) enum Buffers {
-    Private(Vec<f32>, Vec<f32>),
-    Windows(crate::Window<f32>, crate::Window<f32>),
+/// What calls read and write.
+pub(super) struct Buffers {
+    send: Elements,
+    recv: Elements,
 }
 
 impl Buffers {
     pub(super) fn new(on: &Communicator, elements: usize, windowed: bool) -> Result<Self> {
-        Ok(if windowed {
-            Self::Windows(on.alloc(elements)?, on.alloc(elements)?)
-        } else {
-            Self::Private(vec![1.0; elements], vec![0.0; elements])
+        Ok(Self {
+            send: Elements::new(on, elements, windowed)?,
+            recv: Elements::new(on, elements, windowed)?,
         })
     }
 
     fn call(&mut self, on: &Communicator, op: Op, bytes: u64, forced: Forced) -> Result<()> {
-        let (send, recv) = match self {
-            Self::Private(send, recv) => (&send[..], &mut recv[..]),
-            Self::Windows(send, recv) => (&send[..], &mut recv[..]),
-        };
         let reduction = op.reduces().then_some(ReduceOp::Max);
         let count = bytes / DTYPE.size() as u64;
-        on.run_forced(op, count, reduction, send, recv, forced)
+        let ends = [self.send.place(), self.recv.place()];
+        on.run_at(op, count, reduction, ends, Some(forced))
     }
 }
 

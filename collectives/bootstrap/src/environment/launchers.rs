@@ -162,11 +162,13 @@ fn first_host(list: &str) -> Option<String> {
             format!("{stem}{first}{suffix}")
         }
     };
-    (!host.is_empty()).then_some(host)
+    (!host.is_empty() && !host.contains(['[', ']', ','])).then_some(host)
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     #[test]
     fn first_hosts_of_lists() {
         let host = |list| super::first_host(list);
@@ -177,8 +179,19 @@ mod tests {
         assert_eq!(host("r[1-2]n[3-4]"), None);
         assert_eq!(host("r[1-2"), None);
         assert_eq!(host("r[]"), None);
+        assert_eq!(host("[[]"), None);
         assert_eq!(host(""), None);
         assert_eq!(super::uniform_count("4(x3)"), Some(4));
         assert_eq!(super::uniform_count("4(x3),2"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_list_breaks_it(list in "[a-c0-9\\[\\],-]{0,12}|\\PC{0,20}") {
+            if let Some(host) = super::first_host(&list) {
+                prop_assert!(!host.is_empty() && !host.contains(['[', ']', ',']), "{}", host);
+            }
+            let _ = super::uniform_count(&list);
+        }
     }
 }

@@ -25,7 +25,8 @@ pub struct Point {
 /// Which plan.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PlanName {
-    /// The operation; the root does not matter.
+    /// The operation. What was measured with the first rank as the root stands for all roots; a plan
+    /// that cannot run there counts as not measured.
     pub op: OpKind,
     /// Whether over windows.
     pub windowed: bool,

@@ -26,7 +26,7 @@ pub use plan::Plan;
 /// What is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Request {
-    /// The operation; a root doesn't change the answer.
+    /// The operation. Its root changes the answer only where a template has trees at some roots.
     pub op: Op,
     /// Bytes of the whole message, as in [`crate::ir`].
     pub bytes: u64,

@@ -26,6 +26,8 @@ use unisono_plan::Blocks;
 #[derive(Debug)]
 pub(crate) struct Direct {
     moves: Box<[Move]>,
+    /// The step of the plan that each is of, for errors.
+    steps: Box<[u32]>,
     /// Whether it leaves waits owed.
     owes: bool,
 }

@@ -26,6 +26,7 @@ impl Direct {
             planned,
             current: HashMap::new(),
             moves: Vec::new(),
+            steps: Vec::new(),
         };
         let (program, geometry) = (&planned.program, &planned.geometry);
         for round in 0..geometry.pieces() + u64::from(program.max_skew) {
@@ -35,6 +36,7 @@ impl Direct {
                     && piece < geometry.pieces_of(&step.action, program.ranks)
                 {
                     resolving.step(&step, piece)?;
+                    (resolving.steps).resize(resolving.moves.len(), cursor.number());
                 }
                 if resolving.moves.len() > MOVES {
                     return None;
@@ -42,7 +44,7 @@ impl Direct {
                 program.advance(&mut cursor);
             }
         }
-        let mut moves = resolving.moves;
+        let (mut moves, steps) = (resolving.moves, resolving.steps);
         let rooted = matches!(
             planned.program.op,
             Op::Broadcast { .. } | Op::Scatter { .. } | Op::Reduce { .. } | Op::Gather { .. }
@@ -50,6 +52,7 @@ impl Direct {
         let owes = rooted && owed::defer(&mut moves);
         Some(Self {
             moves: moves.into(),
+            steps: steps.into(),
             owes,
         })
     }
@@ -60,6 +63,7 @@ struct Resolving<'a> {
     /// The blocks of the current put of each rank.
     current: HashMap<u32, Blocks>,
     moves: Vec<Move>,
+    steps: Vec<u32>,
 }
 
 impl Resolving<'_> {

@@ -206,13 +206,13 @@ impl Running {
         base + spot.offset()
     }
 
-    /// The wait at which the run stands, as what the stream is to do: `write` puts it into a batch. `due`
-    /// is the first peer of whom something is owed.
+    /// The wait at which the run stands, as what the stream is to do: `write` puts it into a batch, and notes
+    /// the step that waits, if it is one of this call. `due` is the first peer of whom something is owed.
     pub(in crate::execute) fn hand_over(
         &mut self,
         direct: &Direct,
         due: Option<u32>,
-        write: impl FnOnce(Pending) -> Handed,
+        write: impl FnOnce(Pending, Option<u32>) -> Handed,
     ) {
         let pending = match direct.moves.get(self.next) {
             _ if self.due => match due {
@@ -235,7 +235,11 @@ impl Running {
             },
             _ => return,
         };
-        if let Handed::Done = write(pending) {
+        let step = match pending {
+            Pending::Owed { .. } => None,
+            _ => direct.steps.get(self.next).copied(),
+        };
+        if let Handed::Done = write(pending, step) {
             self.next += 1;
         }
     }

@@ -6,6 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::launcher::exchange;
 use crate::options::{Options, RootSpec};
@@ -200,4 +202,47 @@ fn pairs_are_found_by_their_whole_key() {
     assert_eq!(descriptor(&variables(" 7 ")), Some(7));
     assert_eq!(descriptor(&variables("-1")), None);
     assert_eq!(descriptor(&variables("seven")), None);
+}
+
+/// What a launcher answers if all goes well: to `init`, to the two questions after it, to `put`, to the barrier and
+/// to `get`.
+const ANSWERS: &str = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n\
+                       cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024\n\
+                       cmd=my_kvsname kvsname=kvs_7_0\n\
+                       cmd=put_result rc=0 msg=success\n\
+                       cmd=barrier_out\n\
+                       cmd=get_result rc=0 msg=success value=text\n";
+
+/// All calls of a rank, against a launcher that has said these bytes and hung up.
+fn calls(said: &[u8]) -> Result<String> {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    (&theirs).write_all(said).unwrap();
+    theirs.shutdown(std::net::Shutdown::Write).unwrap();
+    let wait = wait();
+    let mut pmi = Pmi::connect(ours.as_raw_fd(), &wait)?;
+    pmi.put("key", "text", &wait)?;
+    pmi.fence(&wait)?;
+    pmi.get("key", &wait)
+}
+
+#[test]
+fn the_answers_that_are_broken_below_are_right_when_whole() {
+    assert_eq!(calls(ANSWERS.as_bytes()).unwrap(), "text");
+}
+
+proptest! {
+    #[test]
+    fn no_answer_breaks_it(cut: prop::sample::Index, drop in 0..40usize, put in prop::collection::vec(any::<u8>(), 0..40)) {
+        let at = cut.index(ANSWERS.len());
+        let rest = &ANSWERS.as_bytes()[(at + drop).min(ANSWERS.len())..];
+        let said = [&ANSWERS.as_bytes()[..at], &put, rest].concat();
+        if let Err(error) = calls(&said) {
+            prop_assert!(error.to_string().contains("PMI"), "{}", error);
+        }
+    }
+
+    #[test]
+    fn no_launcher_breaks_it(said in prop::collection::vec(any::<u8>(), 0..2000)) {
+        prop_assert!(calls(&said).is_err());
+    }
 }
