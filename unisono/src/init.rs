@@ -173,8 +173,9 @@ impl Init {
         self
     }
 
-    /// The device that this rank uses, as `PLUGIN:NUMBER`: `host:0`, `cuda:3`. Without it, the
-    /// first device of the first plugin that has one.
+    /// The device that this rank uses, as `PLUGIN:NUMBER`: `host:0`, `cuda:3`. Without it, one of
+    /// the first plugin that has devices: by this rank's number on its machine, as the launcher gives
+    /// it, and from the first again where there are more ranks than devices.
     #[must_use]
     pub fn device(mut self, device: impl Into<String>) -> Self {
         self.device = Some(device.into());

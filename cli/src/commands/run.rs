@@ -85,13 +85,16 @@ fn ranks_of(file: &Path) -> Result<u32> {
     let devices = effective
         .cluster
         .ranks_on(&system.nodename().to_string_lossy());
-    let count = u32::try_from(devices.len()).unwrap_or(u32::MAX);
-    if !(1..=4096).contains(&count) {
-        bail!(
+    match devices.len() {
+        0 => bail!(
             "{} has no `ranks` for this machine: give their number with -n, or write \
              `ranks: [PLUGIN:NUMBER, ...]`",
             file.display()
-        );
+        ),
+        count @ 1..=4096 => Ok(count as u32),
+        count => bail!(
+            "{} has {count} `ranks` for this machine; one command starts 4096 at most",
+            file.display()
+        ),
     }
-    Ok(count)
 }

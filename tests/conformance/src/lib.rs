@@ -25,7 +25,7 @@ mod peer;
 mod queue;
 pub mod raw;
 mod report;
-mod sleep;
+pub mod sleep;
 mod store;
 mod suite;
 pub mod worker;

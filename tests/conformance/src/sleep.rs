@@ -32,6 +32,12 @@ pub struct Sleeper {
     waker: Waker,
 }
 
+impl Default for Sleeper {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Sleeper {
     /// For the calling thread.
     #[must_use]

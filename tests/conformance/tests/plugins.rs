@@ -32,7 +32,16 @@ fn built(name: &str) -> PathBuf {
 }
 
 fn conforms(plugin: &Path, expectations: Expectations) {
-    let suite = Suite::new(plugin, runner()).expect(expectations);
+    conforms_with(plugin, &[], expectations);
+}
+
+fn conforms_with(plugin: &Path, params: &[(&str, &str)], expectations: Expectations) {
+    let params = params
+        .iter()
+        .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()));
+    let suite = Suite::new(plugin, runner())
+        .params(params.collect())
+        .expect(expectations);
     let report = suite
         .run(|row| println!("{}", row.line()))
         .expect("the suite runs");
@@ -68,9 +77,9 @@ fn host() {
     conforms(&built("host"), expectations);
 }
 
-#[test]
-fn tcp() {
-    let expectations = Expectations::default()
+/// What tcp may leave out.
+fn links_alone() -> Expectations {
+    Expectations::default()
         .may_skip("device", "it has links alone")
         .may_skip("instance/no_error_record", "it has no device to refuse")
         .may_skip("memory", "it has links alone")
@@ -88,8 +97,17 @@ fn tcp() {
         .may_skip("leaks/streams", "it has links alone")
         .may_skip("leaks/events", "it has links alone")
         .may_skip("leaks/any_order", "it has links alone")
-        .may_skip("link_sleep/disarmed", "its links sleep on a descriptor");
-    conforms(&built("tcp"), expectations);
+        .may_skip("link_sleep/disarmed", "its links sleep on a descriptor")
+}
+
+#[test]
+fn tcp() {
+    conforms(&built("tcp"), links_alone());
+}
+
+#[test]
+fn tcp_encrypted() {
+    conforms_with(&built("tcp"), &[("encrypt", "true")], links_alone());
 }
 
 #[test]

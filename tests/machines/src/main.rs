@@ -9,6 +9,7 @@
 //! parameter's values between plus signs each rank takes the one at its place: that is how ranks of one
 //! machine get different network cards, which a cable joins.
 
+mod cable;
 mod collectives;
 mod join;
 mod pair;
@@ -35,6 +36,8 @@ enum Suite {
     Collectives(collectives::Args),
     /// One all_reduce after the other in the same buffer, each checked: for links that are cut.
     Repeat(repeat::Args),
+    /// A cable between two network namespaces that can be cut, slow, and out of order.
+    Cable(cable::Args),
     /// Bandwidth and latency of one link, below the collectives.
     Speed(speed::Args),
     /// Latency of a plain TCP socket.
@@ -43,10 +46,31 @@ enum Suite {
     Weigh(weigh::Args),
 }
 
+/// Says warnings on standard error: what links lose and find again is among them.
+struct Warnings;
+
+impl log::Log for Warnings {
+    fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
+        metadata.level() <= log::max_level()
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        if self.enabled(record.metadata()) {
+            eprintln!("{}: {}", record.level(), record.args());
+        }
+    }
+
+    fn flush(&self) {}
+}
+
 fn main() -> Result<ExitCode> {
+    if log::set_logger(&Warnings).is_ok() {
+        log::set_max_level(log::LevelFilter::Info);
+    }
     match Cli::parse().suite {
         Suite::Collectives(args) => collectives::run(&args),
         Suite::Repeat(args) => repeat::run(&args),
+        Suite::Cable(args) => cable::run(&args),
         Suite::Speed(args) => speed::run(&args),
         Suite::Socket(args) => socket::run(&args),
         Suite::Weigh(args) => weigh::run(&args),

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
+use unisono::hal::{Queue, SleepWays};
+use unisono_conformance::sleep::Sleeper;
 use unisono_conformance::{Case, Checked, Ends, Peer, Stop, batch};
 
 use crate::join::LinkArgs;
@@ -12,6 +14,9 @@ use crate::pair::PairArgs;
 
 /// Puts under way at once, as perftest's depth of its send queue.
 const DEPTH: u64 = 128;
+/// Time without pause before the core is given up, and time awake before a sleep.
+const SPINNING: Duration = Duration::from_micros(50);
+const AWAKE: Duration = Duration::from_micros(200);
 /// The longest measurement.
 const LIMIT: Duration = Duration::from_secs(120);
 /// The flag that the peer raises for what was measured.
@@ -95,13 +100,13 @@ fn ping_pong(ends: &mut Ends<'_>, rounds: u64, done: &mut u64) -> Checked<Vec<Du
         let start = Instant::now();
         *done += 1;
         if ends.role() == 1 {
-            spin(ends, FLAG, *done)?;
+            wait(ends, FLAG, *done)?;
         }
         let mut one = batch();
         one.put(&ends.put(0, 8, 0, FLAG));
         ends.submit(&mut one)?;
         if ends.role() == 0 {
-            spin(ends, FLAG, *done)?;
+            wait(ends, FLAG, *done)?;
         }
         times.push(start.elapsed());
     }
@@ -119,9 +124,9 @@ fn stream(ends: &mut Ends<'_>, bytes: u64, puts: u64, turn: u64) -> Checked<Dura
             one.put(&ends.put(0, bytes, 0, 2));
             ends.submit(&mut one)?;
         }
-        spin(ends, END, turn)?;
+        wait(ends, END, turn)?;
     } else {
-        spin(ends, 2, before + puts)?;
+        wait(ends, 2, before + puts)?;
         let mut one = batch();
         one.put(&ends.put(0, 0, 0, END));
         ends.submit(&mut one)?;
@@ -130,12 +135,24 @@ fn stream(ends: &mut Ends<'_>, bytes: u64, puts: u64, turn: u64) -> Checked<Dura
     Ok(start.elapsed())
 }
 
-/// Polls without pause until a flag has come so far.
-fn spin(ends: &mut Ends<'_>, flag: u64, value: u64) -> Checked {
-    use unisono::hal::Queue;
-    let end = Instant::now() + LIMIT;
+/// Polls until a flag has come so far, as the library's calls do: without pause at first, then giving
+/// the core up, then asleep. A core that only polls is missing where the kernel must work for the link.
+fn wait(ends: &mut Ends<'_>, flag: u64, value: u64) -> Checked {
+    let sleeper = Sleeper::new();
+    let mut since = Instant::now();
+    let end = since + LIMIT;
     while ends.flags.value(flag) < value {
-        ends.link.poll(1 << 20)?;
+        if ends.link.poll(1 << 20)?.moved {
+            since = Instant::now();
+            continue;
+        }
+        match since.elapsed() {
+            time if time < SPINNING => std::hint::spin_loop(),
+            time if time < AWAKE => std::thread::yield_now(),
+            _ => {
+                sleeper.sleep(&mut ends.link, SleepWays::FD)?;
+            }
+        }
         if Instant::now() > end {
             return Err(Stop::failed(format!("nothing came within {LIMIT:?}")));
         }

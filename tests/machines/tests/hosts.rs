@@ -30,6 +30,16 @@ fn hosts_that_are_slow_late_or_known_by_name() {
 }
 
 #[test]
+fn a_rail_that_is_cut_costs_a_pause_and_no_bytes() {
+    scenario("a_rail_that_is_cut_costs_a_pause_and_no_bytes", "rails");
+}
+
+#[test]
+fn addresses_that_take_nothing_cost_a_bounded_time() {
+    scenario("addresses_that_take_nothing_cost_a_bounded_time", "deaf");
+}
+
+#[test]
 fn a_host_that_disappears_is_named() {
     scenario("a_host_that_disappears_is_named", "gone");
 }

@@ -55,10 +55,22 @@ fn main() -> ExitCode {
     }
 }
 
+/// How much time an interrupted comparison loses at most.
+const KEEP_EACH: Duration = Duration::from_secs(60);
+
+/// Writes what was compared so far where the next comparison finds it.
+fn keep(args: &Args, results: &[cells::Compared]) -> Result<()> {
+    match &args.cells {
+        Some(path) => store::write(path, results),
+        None => Ok(()),
+    }
+}
+
 fn run(args: &Args) -> Result<()> {
     let graphs = graphs::all(args.full)?;
     let cells = cells::all(&graphs, args.full, args.seed);
     let end = Instant::now() + Duration::from_secs(args.seconds);
+    let mut kept = Instant::now();
     let mut results = match &args.cells {
         Some(path) => store::read(path)?,
         None => Vec::new(),
@@ -76,12 +88,27 @@ fn run(args: &Args) -> Result<()> {
         if known.contains(&key(&graph.name, cell.op, cell.bytes)) {
             continue;
         }
-        let result = cells::compare(graph, cell, &args.commit);
-        results.push(result.with_context(|| format!("{} on {}", cell.op, graph.name))?);
+        let result = cells::compare(graph, cell, &args.commit)
+            .with_context(|| format!("{} on {}", cell.op, graph.name));
+        match result {
+            Ok(compared) => results.push(compared),
+            Err(error) => {
+                keep(args, &results)?;
+                return Err(error);
+            }
+        }
+        if kept.elapsed() > KEEP_EACH {
+            keep(args, &results)?;
+            eprintln!("{} of {} cells", results.len(), cells.len());
+            kept = Instant::now();
+        }
     }
-    if let Some(path) = &args.cells {
-        store::write(path, &results)?;
-    }
+    keep(args, &results)?;
+    // Of a graph or a size that is in the set no more, nothing is told.
+    let set: BTreeSet<_> = (cells.iter())
+        .map(|cell| key(&graphs[cell.graph].name, cell.op, cell.bytes))
+        .collect();
+    results.retain(|one| set.contains(&key(&one.graph, one.op, one.bytes)));
     let page = page::page(&results, cells.len(), args.full, &args.about);
     match &args.output {
         Some(path) => {

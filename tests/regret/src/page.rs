@@ -32,7 +32,8 @@ pub fn page(results: &[Compared], of: usize, full: bool, about: &str) -> String 
     for one in results.iter().filter(|one| !one.commit.is_empty()) {
         *commits.entry(&one.commit).or_default() += 1;
     }
-    if commits.len() > 1 {
+    // One commit is what `about` names, unless all of this was compared before.
+    if commits.keys().any(|commit| !about.contains(commit)) {
         let each: Vec<String> = (commits.iter())
             .map(|(commit, count)| format!("{count} by {commit}"))
             .collect();

@@ -65,7 +65,10 @@ pub fn write(path: &Path, cells: &[Compared]) -> Result<()> {
         text.push_str(&line);
     }
     text.push('\n');
-    std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
+    // One who interrupts this finds the old file.
+    let part = path.with_extension("tsv.part");
+    std::fs::write(&part, text).with_context(|| format!("writing {}", part.display()))?;
+    std::fs::rename(&part, path).with_context(|| format!("writing {}", path.display()))
 }
 
 fn cell(line: &str) -> Result<Compared> {

@@ -68,9 +68,6 @@ fn disagree(ranks: u32, tcp: bool, rest: Call, odd: Call, names: [&'static str; 
         // A rank whose own part was done before the others noticed hears of it later.
         let error = call(&world).and_then(|()| world.barrier()).unwrap_err();
         assert!(since.elapsed() < Duration::from_secs(4), "{error}");
-        if std::env::var_os("LINGER").is_some() {
-            std::thread::sleep(Duration::from_secs(1));
-        }
         let Error::Mismatch(mismatch) = &error else {
             panic!(
                 "rank {} of {}: not a mismatch: {error}",

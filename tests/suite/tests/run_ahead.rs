@@ -1,10 +1,12 @@
 //! Rooted calls of few bytes, of which a rank that needs nothing of the others runs ahead: right
 //! results whatever comes next, and nobody waits for a rank that has left.
 
+use std::sync::{Arc, Barrier};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use unisono::{Communicator, InitOptions, ReduceOp};
+use unisono::plan::select::{Override, Overrides};
+use unisono::{Algorithm, Communicator, Error, InitOptions, ReduceOp, Rules};
 use unisono_tests::{threads, watchdog};
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -132,4 +134,186 @@ fn two_slots() {
 #[test]
 fn many_slots() {
     run(3, |options| options.memory.slots = 33);
+}
+
+/// The root is through with some broadcasts before anybody else has called one.
+#[test]
+fn the_root_runs_ahead() {
+    let _limit = watchdog("the_root_runs_ahead", LIMIT);
+    let ahead = Arc::new(Barrier::new(3));
+    threads(
+        3,
+        |options| options.timeouts.op = Duration::from_secs(5),
+        move |world| {
+            world.barrier().expect("barrier");
+            let calls = |count| {
+                for round in 0..count {
+                    let mut data = [if world.rank() == 0 { round } else { u32::MAX }; 2];
+                    world.broadcast(&mut data, 0).expect("broadcast");
+                    assert_eq!(data, [round; 2]);
+                }
+            };
+            if world.rank() == 0 {
+                calls(4);
+                ahead.wait();
+            } else {
+                ahead.wait();
+                calls(4);
+            }
+            world.barrier().expect("barrier");
+        },
+    );
+}
+
+/// What the root heard nothing of yet when another call came is told with both calls' names.
+#[test]
+fn who_called_something_else_than_the_root_ran_ahead_with_is_named() {
+    let _limit = watchdog("who_called_something_else", LIMIT);
+    threads(
+        2,
+        |options| options.timeouts.op = Duration::from_secs(5),
+        |world| {
+            world.barrier().expect("barrier");
+            let root = if world.rank() == 0 { 0 } else { 1 };
+            let called = world.broadcast(&mut [7_u32; 2], root);
+            let error = called
+                .and_then(|()| world.barrier())
+                .expect_err("they differ");
+            let said = error.to_string();
+            assert!(matches!(error, Error::Mismatch(_)), "{said}");
+            for root in ["root 0", "root 1"] {
+                assert!(
+                    said.contains(&format!("broadcast(count 2, u32, {root}) as call 1")),
+                    "{said}"
+                );
+            }
+        },
+    );
+}
+
+/// A rank that never comes is missed in time, whatever the root calls behind what it ran ahead with.
+#[test]
+fn a_deadline_runs_while_what_is_owed_is_made_up_for() {
+    let _limit = watchdog("a_deadline_runs", LIMIT);
+    type Behind = fn(&Communicator) -> unisono::Result<()>;
+    let behind: [Behind; 2] = [
+        |world| {
+            let (sent, mut got) = ([1_u8], [0_u8]);
+            world.group(|group| {
+                group.send(&sent, 1)?;
+                group.recv(&mut got, 1)
+            })
+        },
+        |world| {
+            let stream = world.stream()?;
+            let on = world.on(&stream);
+            let pending = on.all_reduce(world.buffer::<i64>(10)?, ReduceOp::Sum)?;
+            pending.wait().map(|_| ())
+        },
+    ];
+    for behind in behind {
+        threads(
+            2,
+            |options| options.timeouts.op = Duration::from_millis(500),
+            move |world| {
+                world.barrier().expect("barrier");
+                if world.rank() == 1 {
+                    while world.async_error().is_none() {
+                        sleep(Duration::from_millis(5));
+                    }
+                    return;
+                }
+                for _ in 0..3 {
+                    world.broadcast(&mut [5_u8; 4], 0).expect("it runs ahead");
+                }
+                let since = Instant::now();
+                let error = behind(&world).expect_err("rank 1 does not come");
+                let said = error.to_string();
+                assert!(matches!(error, Error::Timeout(_)), "{said}");
+                assert!(said.contains("missing ranks: 1"), "{said}");
+                assert!(
+                    said.contains("waiting for an earlier call of rank 1"),
+                    "{said}"
+                );
+                assert!(since.elapsed() < Duration::from_secs(10), "{said}");
+            },
+        );
+    }
+}
+
+/// Messages of the very group that leaves waits owed find none of them.
+#[test]
+fn a_group_of_a_rooted_call_and_messages() {
+    const LONG: usize = 1 << 22;
+    let _limit = watchdog("a_group_of_a_rooted_call_and_messages", LIMIT);
+    threads(
+        3,
+        |_| {},
+        |world| {
+            let long: Vec<u32> = (0..LONG as u32).collect();
+            let mut got = vec![0; LONG];
+            for round in 0..30 {
+                let (mut small, told, mut one) = ([round + world.rank(); 2], [round], [0]);
+                late(&world, round * 10);
+                if world.rank() == 1 {
+                    sleep(Duration::from_millis(3));
+                }
+                world
+                    .group(|group| {
+                        group.broadcast(&mut small, 0)?;
+                        match world.rank() {
+                            0 => {
+                                group.send(&told, 1)?;
+                                group.recv(&mut got, 2)
+                            }
+                            1 => group.recv(&mut one, 0),
+                            _ => group.send(&long, 0),
+                        }
+                    })
+                    .expect("a group");
+                assert_eq!(small, [round; 2]);
+                if world.rank() == 0 {
+                    assert!(got == long, "round {round}");
+                    got.fill(0);
+                }
+                if world.rank() == 1 {
+                    assert_eq!(one, [round]);
+                }
+            }
+        },
+    );
+}
+
+/// What is owed by so many ranks fills more than a batch.
+#[test]
+fn a_call_on_a_stream_behind_more_than_a_batch_of_what_is_owed() {
+    let _limit = watchdog("more_than_a_batch", LIMIT);
+    threads(
+        18,
+        |options| {
+            options.rules = Rules::new(|_, _| Overrides {
+                rules: vec![Override {
+                    op: None,
+                    bytes: 0..=4096,
+                    algorithm: Algorithm::MeshOneShot.into(),
+                    windowed: Some(false),
+                    put_bytes: None,
+                }],
+            });
+        },
+        |world| {
+            for _ in 0..3 {
+                for round in 0..13 {
+                    let mut data = [round; 2];
+                    world.broadcast(&mut data, 0).expect("broadcast");
+                }
+                let stream = world.stream().expect("a stream");
+                let mut data = world.buffer::<i64>(4).expect("a buffer");
+                data.fill(1);
+                let summed = world.on(&stream).all_reduce(data, ReduceOp::Sum);
+                let summed = summed.expect("it starts").wait().expect("it ends");
+                assert!(summed.iter().all(|sum| *sum == 18));
+            }
+        },
+    );
 }

@@ -42,8 +42,8 @@ pub struct Cluster {
     /// relative to the cluster file.
     pub plugin_path: Vec<PathBuf>,
     /// The devices of a machine's ranks, the first rank's first: `[cuda:0, cuda:1, host:0]`. A rank that has
-    /// none here uses the first device of the first plugin that has one. `unisono run` starts as many
-    /// ranks as there are.
+    /// none here uses the first plugin that has devices: of these, the one of its number on the machine.
+    /// `unisono run` starts as many ranks as there are.
     pub ranks: Vec<UsedDevice>,
     /// The machines, where something has to be said about them.
     pub nodes: Vec<Node>,

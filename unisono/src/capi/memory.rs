@@ -68,7 +68,7 @@ unsafe extern "C" fn unisono_deregister(registration: *mut Registration) -> i32 
     guard(|| {
         if !registration.is_null() {
             // SAFETY: it comes from `unisono_register`, and the caller gives it back once.
-            drop(unsafe { Box::from_raw(registration) });
+            unsafe { Box::from_raw(registration) }.end()?;
         }
         Ok(())
     })

@@ -22,6 +22,7 @@ pub(super) fn options(init: &Init, effective: &Effective) -> Result<InitOptions,
     let node = this_node(cluster);
     let mut options = InitOptions::new(info.rank, info.size, root);
     options.local_size = info.local_size;
+    options.local_rank = info.local_rank;
     if let Some(name) = &init.name {
         options.name.clone_from(name);
     }
@@ -41,7 +42,7 @@ pub(super) fn options(init: &Init, effective: &Effective) -> Result<InitOptions,
     options.loader = Loader::new(search(init, effective));
     options.plugins = plugins(init, cluster);
     options.device = match device(init)? {
-        None => info.local_rank.and_then(|rank| device_of(cluster, rank)),
+        None => device_of(cluster, info.local_rank)?,
         given => given,
     };
     options.without_links = without_links(init);
@@ -204,9 +205,24 @@ fn device(init: &Init) -> Result<Option<(String, u32)>, InitError> {
 }
 
 /// The device that the file gives this rank of its machine.
-fn device_of(cluster: &Cluster, local_rank: u32) -> Option<(String, u32)> {
-    let device = cluster.ranks_on(&this_host()).get(local_rank as usize)?;
-    Some((device.plugin.clone(), device.number))
+fn device_of(
+    cluster: &Cluster,
+    local_rank: Option<u32>,
+) -> Result<Option<(String, u32)>, InitError> {
+    let devices = cluster.ranks_on(&this_host());
+    if devices.is_empty() {
+        return Ok(None);
+    }
+    let Some(local_rank) = local_rank else {
+        return Err(InitError::setting(
+            "`ranks` of the cluster file",
+            "it names a device for each rank of this machine, and nobody says which of them this \
+             process is: set UNISONO_LOCAL_RANK (0 is the machine's first), or the device itself \
+             with UNISONO_DEVICE",
+        ));
+    };
+    let device = devices.get(local_rank as usize);
+    Ok(device.map(|device| (device.plugin.clone(), device.number)))
 }
 
 fn without_links(init: &Init) -> Vec<String> {

@@ -132,7 +132,9 @@ fn the_file_gives_each_rank_of_a_machine_its_device() {
         let given = [&[("UNISONO_CLUSTER_FILE", path)], more].concat();
         options(&given).device
     };
-    assert_eq!(device(&[]), None, "no local rank is known");
+    let unknown = variables(&[("UNISONO_CLUSTER_FILE", path)]).options();
+    let unknown = unknown.unwrap_err().to_string();
+    assert!(unknown.contains("set UNISONO_LOCAL_RANK"), "{unknown}");
     let own = |number: u32| ("cuda".to_owned(), number);
     assert_eq!(device(&[("UNISONO_LOCAL_RANK", "0")]), Some(own(1)));
     let host = Some(("host".to_owned(), 0));

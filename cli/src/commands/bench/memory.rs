@@ -1,15 +1,18 @@
-//! Memory on a communicator's device, as bytes of this process.
+//! Memory on a communicator's device, which the bench fills and checks.
 
-#![allow(unsafe_code, reason = "the device's memory as a slice")]
-
-use anyhow::{Result, bail};
-use unisono::hal::{Memory, MemoryKind, MemoryRequest};
-use unisono::{Communicator, Window};
+use anyhow::Result;
+use unisono::{Buffer, Communicator, Window};
 
 /// A buffer of the bench.
-pub enum Block {
+pub struct Block {
+    held: Held,
+    /// What the CPU fills and checks, where it does not see the device's memory.
+    mirror: Vec<u8>,
+}
+
+enum Held {
     /// Ordinary memory of the device.
-    Plain(Memory),
+    Plain(Buffer<u8>),
     /// Memory that the peers can reach.
     Window(Window<u8>),
 }
@@ -17,63 +20,79 @@ pub enum Block {
 impl Block {
     /// Zeroed memory. With `window` every rank must ask for as much.
     pub fn new(communicator: &Communicator, bytes: u64, window: bool) -> Result<Self> {
-        if window {
-            return Ok(Self::Window(communicator.alloc(bytes.max(1) as usize)?));
-        }
-        let request = MemoryRequest::new(MemoryKind::Data, bytes.max(1)).align(4096);
-        let memory = communicator.device().alloc(&request)?;
-        if memory.host_ptr().is_none() {
-            bail!(
-                "the memory of {} cannot be reached by the processor, which this bench needs to \
-                 fill and check it",
-                communicator.device().info().name
-            );
-        }
-        Ok(Self::Plain(memory))
+        let bytes = bytes.max(1) as usize;
+        let held = if window {
+            Held::Window(communicator.alloc(bytes)?)
+        } else {
+            Held::Plain(communicator.buffer(bytes)?)
+        };
+        let seen = held.as_slice().is_some();
+        let mirror = vec![0; if seen { 0 } else { bytes }];
+        Ok(Self { held, mirror })
     }
 
     /// The address, as the device sees it.
     pub fn address(&self) -> u64 {
-        match self {
-            Self::Plain(memory) => memory.base(),
-            Self::Window(window) => window.address(),
+        match &self.held {
+            Held::Plain(buffer) => buffer.address(),
+            Held::Window(window) => window.address(),
         }
     }
 
     /// Whether peers reach it directly.
     pub fn is_direct(&self) -> bool {
-        matches!(self, Self::Window(window) if window.is_direct())
+        matches!(&self.held, Held::Window(window) if window.is_direct())
     }
 
     /// The first bytes. No call may be using them.
-    pub fn bytes(&self, len: u64) -> &[u8] {
+    pub fn bytes(&mut self, len: u64) -> Result<&[u8]> {
+        match &self.held {
+            Held::Plain(buffer) if buffer.as_slice().is_none() => buffer.read(&mut self.mirror)?,
+            Held::Window(window) if window.as_slice().is_none() => window.read(&mut self.mirror)?,
+            _ => {}
+        }
+        let bytes = self.held.as_slice().unwrap_or(&self.mirror);
+        Ok(&bytes[..len as usize])
+    }
+
+    /// Fills the first bytes. No call may be using them.
+    pub fn fill(&mut self, len: u64, fill: impl FnOnce(&mut [u8])) -> Result<()> {
+        if let Some(bytes) = self.held.as_mut_slice() {
+            fill(&mut bytes[..len as usize]);
+            return Ok(());
+        }
+        fill(&mut self.mirror[..len as usize]);
+        match &mut self.held {
+            Held::Plain(buffer) => buffer.write(&self.mirror)?,
+            Held::Window(window) => window.write(&self.mirror)?,
+        }
+        Ok(())
+    }
+
+    /// Writes a byte of each cache line of the first bytes, where the CPU makes what is sent.
+    pub fn touch(&mut self, len: u64) {
+        let seen = self.held.as_mut_slice();
+        for line in seen
+            .into_iter()
+            .flat_map(|all| all[..len as usize].chunks_mut(64))
+        {
+            line[0] = std::hint::black_box(line[0]);
+        }
+    }
+}
+
+impl Held {
+    fn as_slice(&self) -> Option<&[u8]> {
         match self {
-            Self::Plain(memory) => {
-                let (start, len) = self.checked(memory, len);
-                // SAFETY: the memory lives as long as `self` and holds `len` bytes, zeroed when
-                // made; calls of this bench are complete before they return, so nothing writes it.
-                unsafe { std::slice::from_raw_parts(start, len) }
-            }
-            Self::Window(window) => &window[..len as usize],
+            Self::Plain(buffer) => buffer.as_slice(),
+            Self::Window(window) => window.as_slice(),
         }
     }
 
-    /// The first bytes, to write. No call may be using them.
-    pub fn bytes_mut(&mut self, len: u64) -> &mut [u8] {
-        if let Self::Window(window) = self {
-            return &mut window[..len as usize];
+    fn as_mut_slice(&mut self) -> Option<&mut [u8]> {
+        match self {
+            Self::Plain(buffer) => buffer.as_mut_slice(),
+            Self::Window(window) => window.as_mut_slice(),
         }
-        let Self::Plain(memory) = &*self else {
-            return &mut [];
-        };
-        let (start, len) = self.checked(memory, len);
-        // SAFETY: as in `bytes`; `&mut self` excludes other slices.
-        unsafe { std::slice::from_raw_parts_mut(start, len) }
-    }
-
-    fn checked(&self, memory: &Memory, len: u64) -> (*mut u8, usize) {
-        assert!(len <= memory.len(), "{len} of {} bytes", memory.len());
-        let start = memory.host_ptr().unwrap_or(std::ptr::dangling_mut());
-        (start, len as usize)
     }
 }

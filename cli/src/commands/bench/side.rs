@@ -155,31 +155,35 @@ impl Side {
         let block = u64::from(rank) * shape.count;
         {
             let (mut send, mut recv) = (buffers.send.borrow_mut(), buffers.recv.borrow_mut());
-            let send = send.bytes_mut(shape.send_bytes());
-            let recv = recv.bytes_mut(shape.recv_bytes());
+            send.fill(shape.send_bytes(), |send| of(rank).fill(send, 0))?;
             // So that what is not written is wrong.
-            recv.fill(0xa5);
-            of(rank).fill(send, 0);
+            recv.fill(shape.recv_bytes(), |recv| recv.fill(0xa5))?;
+            let given = send.bytes(shape.send_bytes())?;
             match (shape.op, in_place) {
                 (_, false) | (BenchOp::ReduceScatter, true) => {}
                 (BenchOp::AllGather, true) => {
                     let at = block as usize * shape.dtype.size();
-                    recv[at..at + send.len()].copy_from_slice(send);
+                    recv.fill(shape.recv_bytes(), |recv| {
+                        recv[at..at + given.len()].copy_from_slice(given);
+                    })?;
                 }
                 (BenchOp::Broadcast, true) if rank != shape.root => {}
-                (_, true) => recv.copy_from_slice(send),
+                (_, true) => recv.fill(shape.recv_bytes(), |recv| recv.copy_from_slice(given))?,
             }
         }
         self.call(buffers, shape, in_place)?;
-        let (send, recv) = (buffers.send.borrow(), buffers.recv.borrow());
-        let recv = recv.bytes(shape.recv_bytes());
+        let (mut send, mut recv) = (buffers.send.borrow_mut(), buffers.recv.borrow_mut());
+        let (send, recv) = (
+            send.bytes(shape.send_bytes())?,
+            recv.bytes(shape.recv_bytes())?,
+        );
         let reduced = || pattern::reduced(shape.dtype, shape.reduction, shape.ranks);
         let mut wrong = match shape.op {
             BenchOp::Barrier => 0,
             BenchOp::AllReduce => reduced().wrong(recv, 0),
             BenchOp::ReduceScatter if in_place => {
                 let at = block as usize * shape.dtype.size();
-                let own = &send.bytes(shape.send_bytes())[at..at + recv.len()];
+                let own = &send[at..at + recv.len()];
                 reduced().wrong(own, block)
             }
             BenchOp::ReduceScatter => reduced().wrong(recv, block),
@@ -192,7 +196,7 @@ impl Side {
         };
         if !in_place {
             // The input is not the call's to change.
-            wrong += of(rank).wrong(send.bytes(shape.send_bytes()), 0);
+            wrong += of(rank).wrong(send, 0);
         }
         let mut all = [wrong];
         self.communicator
@@ -207,9 +211,7 @@ impl Side {
             true => (&buffers.send, shape.send_bytes()),
             false => (&buffers.recv, shape.recv_bytes()),
         };
-        for line in buffer.borrow_mut().bytes_mut(bytes).chunks_mut(64) {
-            line[0] = std::hint::black_box(line[0]);
-        }
+        buffer.borrow_mut().touch(bytes);
     }
 
     /// What runs, for the table.

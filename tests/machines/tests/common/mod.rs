@@ -1,6 +1,6 @@
 //! Running the scripts that make machines.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use unisono_tests::{skip, soaking};
@@ -8,11 +8,10 @@ use unisono_tests::{skip, soaking};
 /// What a script ends with that cannot run here; its last line says why.
 const SKIPPED: i32 = 77;
 
-/// The release build, which lies beside the one of these tests, or is that.
-fn release() -> PathBuf {
+/// The build that these tests are of: a soak's is the release build.
+fn binaries() -> &'static Path {
     let program = Path::new(env!("CARGO_BIN_EXE_unisono-machines"));
-    let profile = program.parent().expect("a program is in a folder");
-    profile.with_file_name("release")
+    program.parent().expect("a program is in a folder")
 }
 
 /// Runs a script of `tests/`, which must succeed; its lines are shown, and kept by a soak.
@@ -20,7 +19,7 @@ pub fn script(test: &str, path: &str, arguments: &[&str], environment: &[(&str, 
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let output = Command::new(tests.join(path))
         .args(arguments)
-        .env("UNISONO_TEST_BINARIES", release())
+        .env("UNISONO_TEST_BINARIES", binaries())
         .env("UNISONO_TEST_FULL", if soaking() { "1" } else { "0" })
         .envs(environment.iter().copied())
         .stderr(Stdio::inherit())
@@ -29,7 +28,11 @@ pub fn script(test: &str, path: &str, arguments: &[&str], environment: &[(&str, 
     let text = String::from_utf8_lossy(&output.stdout);
     if output.status.code() == Some(SKIPPED) {
         let why = text.lines().last().unwrap_or("it does not say why");
-        return skip(test, why.trim_start_matches("skipped: "));
+        let why = why.trim_start_matches("skipped: ");
+        if soaking() {
+            println!("soak: skipped: {test}: {why}");
+        }
+        return skip(test, why);
     }
     for line in text.lines() {
         // A soak's summary has the lines that begin so.

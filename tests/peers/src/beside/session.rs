@@ -83,6 +83,7 @@ fn part(
             // Nobody is always the first after another cell.
             let turn = round % groups.len().max(1);
             groups.rotate_left(turn);
+            let mut broken = None;
             groups.retain_mut(|group| {
                 if stop::asked() || is_far_behind(results, key, &group.name) {
                     return true;
@@ -91,6 +92,11 @@ fn part(
                     Ok(Some(answer)) => results.add(key, &group.name, answer.usec, answer.wrong),
                     Ok(None) => {}
                     Err(_) if stop::asked() => {}
+                    Err(why) if [OURS, LIMIT].contains(&group.name.as_str()) => {
+                        let what = format!("{} at {} of {} B", group.name, cell.op, cell.bytes);
+                        broken = Some(why.context(what));
+                        return false;
+                    }
                     Err(why) => {
                         eprintln!(
                             "{} leaves at {} of {} B: {why:#}",
@@ -101,6 +107,9 @@ fn part(
                 }
                 true
             });
+            if let Some(broken) = broken {
+                return Err(broken);
+            }
             let back = turn.min(groups.len());
             groups.rotate_right(back);
             bar.inc(1);
