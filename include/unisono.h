@@ -510,11 +510,12 @@ unisono_result unisono_free(unisono_comm *comm, void *memory);
 /* Memory of the caller's that is made fast to use. */
 typedef struct unisono_registration unisono_registration;
 
-/* Registers host memory, which must stay mapped until unisono_deregister. Every rank. */
+/* Registers host memory, which must stay mapped until unisono_deregister. Every rank; waits for what is
+ * pending on all of them. */
 unisono_result unisono_register(const unisono_comm *comm, void *memory, size_t bytes,
                                 unisono_registration **registration);
 
-/* Ends a registration, which no pending call may use. Does not block. */
+/* Ends a registration. Every rank; waits for what is pending on all of them. */
 unisono_result unisono_deregister(unisono_registration *registration);
 
 /* ---------------------------------------------------------------- porting from NCCL ---------- *

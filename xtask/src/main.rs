@@ -38,10 +38,11 @@ enum Task {
     },
     /// Run every test at its reduced count, as an ordinary user, without a network.
     Test {
-        /// Treat a skipped test as a failure, save those that need a vendor's silicon.
+        /// Treat a skipped test as a failure, save those that need a vendor's silicon, or large tools that
+        /// only a soak demands.
         #[arg(long, env = "CI")]
         strict: Option<String>,
-        /// Only the suites whose name contains this.
+        /// Only the tests whose name contains this.
         filter: Option<String>,
     },
     /// Run the suites at the full counts that the project promises, and write their summary.
