@@ -8,6 +8,10 @@ use super::access::{Access, End};
 use super::connection::Connection;
 use crate::setup::Authenticated;
 
+/// How much longer the end waits that is dialled: who dials knows why nobody answers, and both ranks
+/// report the first error that either knows of.
+const DIALLER_SPEAKS_FIRST: Duration = Duration::from_millis(500);
+
 /// What both ends need.
 #[derive(Debug)]
 pub(crate) struct Connecting {
@@ -27,6 +31,10 @@ pub(crate) struct Connected {
 
 impl Connecting {
     pub(crate) fn new(access: Access, limit: Duration) -> Self {
+        let limit = match access.end {
+            End::Dialer(_) => limit,
+            End::Acceptor(_) => limit + DIALLER_SPEAKS_FIRST,
+        };
         Self {
             access: Some(access),
             found: Vec::new(),
