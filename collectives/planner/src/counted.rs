@@ -13,6 +13,7 @@
 
 mod exchange;
 mod packed;
+mod race;
 mod rounds;
 mod ways;
 
@@ -25,6 +26,7 @@ use crate::timing::Speeds;
 
 use exchange::Exchange;
 pub use packed::{pairs, routes, trees};
+use race::Race;
 use rounds::{Message, Rounds};
 use ways::Ways;
 
@@ -56,6 +58,8 @@ pub struct Counted {
     pub edge_bytes: Vec<u64>,
     /// About how many steps all ranks have when nothing is cut.
     pub steps: u64,
+    /// Whether counting ended early, since others are far ahead: all figures are the least they could be.
+    pub at_least: bool,
 }
 
 impl Counted {
@@ -131,11 +135,12 @@ pub fn templates(
             }
         }
     }
-    for from in 0..network.ranks() {
+    let mut race = Race::new(network, &walked);
+    while let Some(from) = race.next(network, &sums) {
         ways.start_at(from);
-        for (rounds, sum) in walked.iter().zip(&mut sums) {
-            if let Ok(Some(rounds)) = rounds {
-                cut_off = cut_off.or(sum.add_rank(&mut ways, rounds, from).err());
+        for &runner in race.running() {
+            if let Ok(Some(rounds)) = &walked[runner] {
+                cut_off = cut_off.or(sums[runner].add_rank(&mut ways, rounds, from).err());
             }
         }
         if let Some(to) = cut_off {
@@ -143,10 +148,19 @@ pub fn templates(
             return templates.iter().map(|_| Err(error.clone())).collect();
         }
     }
-    let finish = |(rounds, sum): (Result<Option<Rounds>, PlanError>, Sum)| {
-        rounds.map(|rounds| rounds.map(|rounds| sum.finish(network, &rounds, speeds)))
+    let finish = |(at, (rounds, sum)): (usize, (Result<Option<Rounds>, PlanError>, Sum))| {
+        let finish = |rounds| Counted {
+            at_least: race.has_left(at),
+            ..sum.finish(network, &rounds, speeds)
+        };
+        rounds.map(|rounds| rounds.map(finish))
     };
-    walked.into_iter().zip(sums).map(finish).collect()
+    walked
+        .into_iter()
+        .zip(sums)
+        .enumerate()
+        .map(finish)
+        .collect()
 }
 
 /// What is summed up over all ranks.
@@ -230,14 +244,25 @@ impl Sum {
         lane.busy_ps = lane.busy_ps.max(busy_ps);
     }
 
-    fn finish(self, network: &Network, rounds: &Rounds, speeds: Speeds) -> Counted {
-        let mut counted = self.counted;
+    /// What is counted so far, without the bytes of each edge.
+    fn so_far(&self, network: &Network) -> Counted {
+        let mut counted = self.counted.clone();
         for stage in 0..self.stages {
             let edges = self.total.len();
             let loads = &self.staged[stage * edges..(stage + 1) * edges];
             counted.add(stage, 0.0, fullest(network, loads));
         }
-        counted.fullest_ps = fullest(network, &self.total);
+        counted.fullest_ps = self.fullest_ps(network);
+        counted
+    }
+
+    /// How long the fullest edge is used so far, in picoseconds.
+    fn fullest_ps(&self, network: &Network) -> f64 {
+        fullest(network, &self.total)
+    }
+
+    fn finish(self, network: &Network, rounds: &Rounds, speeds: Speeds) -> Counted {
+        let mut counted = self.so_far(network);
         counted.edge_bytes = self
             .total
             .iter()

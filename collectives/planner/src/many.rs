@@ -122,7 +122,10 @@ fn count(
         let scored = Scored {
             ps: counted.ps(chunks).max(least_ps),
             knob: Knob { chunks, lanes },
-            how: How::Counted,
+            how: match counted.at_least {
+                true => How::AtLeast,
+                false => How::Counted,
+            },
             steps: counted.steps as usize,
             source,
         };

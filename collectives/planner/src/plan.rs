@@ -368,7 +368,7 @@ pub(crate) fn sources(
 fn templates(network: &Network, op: Op) -> Vec<Template> {
     let mut templates: Vec<Template> = Algorithm::ALL.into_iter().map(Template::from).collect();
     let pairs = network.ranks() == 1 || !op.is_collective();
-    if pairs || op == Op::Barrier || network.ranks() > MOST_PACKED {
+    if pairs || op == Op::Barrier {
         return templates;
     }
     let levels = pack::levels(network);
@@ -384,7 +384,9 @@ fn templates(network: &Network, op: Op) -> Vec<Template> {
                 }),
         );
     }
-    templates.extend(rings(network).map(|rings| Template::Rings(Arc::new(rings))));
+    if network.ranks() <= MOST_PACKED {
+        templates.extend(rings(network).map(|rings| Template::Rings(Arc::new(rings))));
+    }
     for algorithm in [
         Algorithm::MeshOneShot,
         Algorithm::Ring,

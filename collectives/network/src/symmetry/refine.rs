@@ -127,15 +127,22 @@ impl Cells {
                 self.work += 1;
             }
         }
-        let mut cells: Vec<u32> = touched
-            .iter()
-            .map(|vertex| self.start[*vertex as usize])
-            .collect();
-        cells.sort_unstable();
-        cells.dedup();
-        let balanced = cells
-            .into_iter()
-            .all(|cell| self.split(cell, graph.count, waiting, queued));
+        let key = |vertex: &u32| {
+            (
+                self.start[*vertex as usize],
+                self.sum[*vertex as usize],
+                *vertex,
+            )
+        };
+        touched.sort_unstable_by_key(key);
+        let mut balanced = true;
+        let mut rest = &touched[..];
+        while let (true, Some(&first)) = (balanced, rest.first()) {
+            let cell = self.start[first as usize];
+            let in_cell = rest.partition_point(|vertex| self.start[*vertex as usize] == cell);
+            balanced = self.split(&rest[..in_cell], graph.count, waiting, queued);
+            rest = &rest[in_cell..];
+        }
         for vertex in touched.drain(..) {
             self.sum[vertex as usize] = 0;
         }
@@ -143,46 +150,43 @@ impl Cells {
         balanced
     }
 
-    /// Splits one cell by the sums of its vertices. False if a part has more of one copy.
+    /// Splits one cell by the sums of those of its vertices that have any, in their order. False if a
+    /// part has more of one copy. What has none stays where it is: the cost is that of the others.
     fn split(
         &mut self,
-        start: u32,
+        touched: &[u32],
         count: u32,
         waiting: &mut Vec<u32>,
         queued: &mut [bool],
     ) -> bool {
+        let start = self.start[touched[0] as usize];
         let end = self.end[start as usize];
-        let range = start as usize..end as usize;
-        let first = self.sum[self.order[range.start] as usize];
-        if self.order[range.clone()]
-            .iter()
-            .all(|vertex| self.sum[*vertex as usize] == first)
-        {
+        let (first, last) = (touched[0], touched[touched.len() - 1]);
+        let untouched = end - start - touched.len() as u32;
+        if untouched == 0 && self.sum[first as usize] == self.sum[last as usize] {
             return true;
         }
-        let sum = &self.sum;
-        self.order[range.clone()].sort_unstable_by_key(|vertex| (sum[*vertex as usize], *vertex));
-        for at in range.clone() {
-            self.place[self.order[at] as usize] = at as u32;
-        }
-        self.work += u64::from(end - start);
+        self.work += touched.len() as u64;
         let mut parts = Vec::new();
-        let mut from = start;
-        for at in start..end {
-            let last = at + 1 == end
-                || self.sum[self.order[at as usize] as usize]
-                    != self.sum[self.order[at as usize + 1] as usize];
-            if last {
-                let members = &self.order[from as usize..=at as usize];
-                let second = members.iter().filter(|vertex| **vertex >= count).count();
-                if second * 2 != members.len() {
-                    return false;
-                }
-                parts.push((from, at + 1));
-                from = at + 1;
-            }
+        let mut from = start + untouched;
+        for (at, &vertex) in (from..end).zip(touched) {
+            self.swap(self.place[vertex as usize], at);
         }
-        for &(from, to) in &parts {
+        if untouched > 0 {
+            parts.push((start, from));
+            self.end[start as usize] = from;
+        }
+        for part in touched.chunk_by(|&a, &b| self.sum[a as usize] == self.sum[b as usize]) {
+            let second = part.iter().filter(|vertex| **vertex >= count).count();
+            if second * 2 != part.len() {
+                return false;
+            }
+            let to = from + part.len() as u32;
+            parts.push((from, to));
+            from = to;
+        }
+        let of_touched = parts.len() - usize::from(untouched > 0);
+        for &(from, to) in &parts[parts.len() - of_touched..] {
             self.cut(from, to, to);
         }
         // One part, the largest, need not be looked at if the whole was not going to be.

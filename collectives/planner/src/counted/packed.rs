@@ -159,6 +159,7 @@ impl<'n> Sum<'n> {
                 .iter()
                 .map(|&bytes| bytes.round() as u64)
                 .collect(),
+            at_least: false,
             steps: self.steps,
         }
     }
