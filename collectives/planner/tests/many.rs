@@ -53,6 +53,28 @@ fn every_operation_has_a_plan_at_256_ranks() {
     }
 }
 
+/// Boxes of eight devices, each device on a rail of its own.
+#[test]
+fn thousands_of_ranks_go_by_levels() {
+    let (boxes, each) = (288, 8);
+    let mut builder = Builder::new(boxes * each);
+    let rails: Vec<u32> = (0..each).map(|_| builder.switch(false)).collect();
+    for number in 0..boxes {
+        let inside = builder.switch(false);
+        for (place, &rail) in (0..each).zip(&rails) {
+            let rank = number * each + place;
+            builder.duplex(rank, inside, 450 * GB, 500);
+            builder.duplex(rank, rail, 50 * GB, 2000);
+        }
+    }
+    let network = builder.build().unwrap();
+    let planned = plan(&network, &Request::new(Op::AllReduce, 1 << 30)).unwrap();
+    assert_eq!(planned.algorithm, "hierarchical");
+    let share = planned.share_of_bound();
+    assert!(share > 0.9 && share <= 1.000_001, "{share}");
+    assert!(planned.seconds < 60.0, "{} s", planned.seconds);
+}
+
 #[test]
 fn steps_are_there_if_they_are_asked_for() {
     let network = fat_tree(12, 12, 6);

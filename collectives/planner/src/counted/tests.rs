@@ -134,3 +134,31 @@ fn counted_times_are_near_the_simulated_ones_and_choose_well() {
         regret / choices
     );
 }
+
+/// Of many ranks what is far behind is left early; what is left could not have won.
+#[test]
+fn what_is_left_early_could_not_have_won() {
+    let network = ring(2304, 1000);
+    let all = Algorithm::ALL.map(Template::from);
+    let supports = |template: &Template| template.supports(Op::AllReduce, 2304, false).is_ok();
+    let all: Vec<Template> = all.into_iter().filter(supports).collect();
+    let counted = templates(&network, Op::AllReduce, 1 << 30, Default::default(), &all);
+    let counted: Vec<_> = (all.iter().zip(counted))
+        .filter_map(|(template, counted)| Some((template.name(), counted.unwrap()?)))
+        .collect();
+    let (left, finished): (Vec<_>, Vec<_>) = counted.iter().partition(|(_, one)| one.at_least);
+    let least = |of: &[&(&str, super::Counted)]| {
+        let times = of.iter().map(|(_, one)| one.ps(1 << 20).min(one.ps(1)));
+        times.fold(f64::INFINITY, f64::min)
+    };
+    assert!(
+        finished
+            .iter()
+            .any(|(name, _)| *name == "bidirectional_ring")
+    );
+    assert!(left.iter().any(|(name, _)| *name == "recursive_doubling"));
+    assert!(
+        left.iter()
+            .all(|(_, one)| one.fullest_ps > least(&finished))
+    );
+}
