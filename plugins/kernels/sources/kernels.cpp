@@ -158,18 +158,54 @@ struct Operations {
   Operation at[8];
 };
 
+DEVICE void operate(u64 wait, u64 address, u64 value) {
+  u64 *word = (u64 *)range(address, sizeof(u64), wait ? READ : WRITE);
+  if (!wait) {
+    fence_system();
+    store_release(word, value);
+    return;
+  }
+  while ((i64)(load_acquire(word) - value) < 0) {
+    relax();
+  }
+}
+
 // One thread: one operation after another.
 KERNEL(operate, Operations) {
   for (u64 i = 0; i < arguments.count && i < 8; i++) {
-    const Operation &operation = arguments.at[i];
-    u64 *word = (u64 *)range(operation.address, sizeof(u64), operation.wait ? READ : WRITE);
-    if (!operation.wait) {
-      fence_system();
-      store_release(word, operation.value);
+    operate(arguments.at[i].wait, arguments.at[i].address, arguments.at[i].value);
+  }
+}
+
+// Operations in memory: a graph has their address, and the host writes others there for each launch.
+// One with `wait` 2 begins three that compare a flag's words: {2, flag, value}, {words}, {found, command, 0}.
+struct Table {
+  u64 at, count;
+};
+
+// What the host wrote before this launch, not what an earlier one left in a cache.
+DEVICE u64 fresh(const u64 *at) { return *(const volatile u64 *)at; }
+
+// One thread: one operation of a table after another.
+KERNEL(replay, Table) {
+  u64 bytes = arguments.count * sizeof(Operation);
+  const Operation *all = (const Operation *)range(arguments.at, bytes, READ);
+  for (u64 i = 0; i < arguments.count; i++) {
+    u64 wait = fresh(&all[i].wait);
+    u64 address = fresh(&all[i].address), value = fresh(&all[i].value);
+    if (wait < 2) {
+      operate(wait, address, value);
       continue;
     }
-    while ((i64)(load_acquire(word) - operation.value) < 0) {
-      relax();
+    const u64 *rest = &all[i + 1].wait;
+    Flag flag;
+    for (int word = 0; word < 3; word++) {
+      flag.words[word] = fresh(&rest[word]);
     }
+    flag.found = fresh(&rest[3]);
+    flag.command = fresh(&rest[4]);
+    const Line *line = (const Line *)range(address, sizeof(Line), READ);
+    compare(flag, line, load_acquire(&line->counter), value);
+    i += 2;
   }
 }

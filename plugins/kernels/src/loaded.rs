@@ -19,6 +19,8 @@ pub struct Loaded<F> {
     pub wait: F,
     /// Writes to memory and waits for it.
     pub operate: F,
+    /// The same, and comparisons of words, from a table in memory.
+    pub replay: F,
 }
 
 impl<F: Copy> Loaded<F> {
@@ -46,6 +48,7 @@ impl<F: Copy> Loaded<F> {
             signal: get("unisono_signal")?,
             wait: get("unisono_wait")?,
             operate: get("unisono_operate")?,
+            replay: get("unisono_replay")?,
         })
     }
 

@@ -79,6 +79,16 @@ pub struct Operations {
     pub at: [Operation; OPERATIONS],
 }
 
+/// The parameter of `unisono_replay`, as in `kernels.cpp`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    /// Where the first operation lies.
+    pub at: u64,
+    /// How many there are.
+    pub count: u64,
+}
+
 /// A write to memory or a wait for it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,5 +160,6 @@ mod tests {
         said("unisono_copy", size_of::<Pieces>());
         said("unisono_scale_f8e5m2", size_of::<Scale>());
         said("unisono_operate", size_of::<Operations>());
+        said("unisono_replay", size_of::<Table>());
     }
 }
