@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use unisono_plugin::abi::command_kind;
 use unisono_plugin::{
-    Device, DeviceInfo, HostRange, MemoryRequest, MemoryView, Result, SupportQuery,
+    Device, DeviceInfo, Host, HostRange, MemoryRequest, MemoryView, Result, SupportQuery,
 };
 
 use crate::event::AcceleratorEvent;
@@ -13,12 +13,13 @@ use crate::state::State;
 use crate::stream::AcceleratorStream;
 use crate::{Runtime, fork};
 
-/// An opened device.
-pub struct Accelerator<R: Runtime>(Arc<State<R>>);
+/// An opened device, and the log of the instance that it was opened by.
+pub struct Accelerator<R: Runtime>(Arc<State<R>>, Host);
 
 impl<R: Runtime> Accelerator<R> {
     /// Opens a device by its number in this process. `make` is asked for its runtime if nobody has it
-    /// open; `limit` is how many operations one of its streams may have in the device's queues.
+    /// open; `limit` is how many operations one of its streams may have in the device's queues; `host`
+    /// takes what there is to say.
     ///
     /// # Errors
     /// What `make` and the runtime say; in a forked child.
@@ -26,10 +27,11 @@ impl<R: Runtime> Accelerator<R> {
         number: u32,
         info: &DeviceInfo,
         limit: u64,
+        host: Host,
         make: impl FnOnce() -> Result<R>,
     ) -> Result<Self> {
         let state = R::process().device(number, || State::new(make()?, info.clone(), limit))?;
-        Ok(Self(state))
+        Ok(Self(state, host))
     }
 
     /// What it is.
@@ -89,11 +91,11 @@ impl<R: Runtime> Device for Accelerator<R> {
     }
 
     fn create_stream(&self, priority: i64) -> Result<AcceleratorStream<R>> {
-        AcceleratorStream::create(&self.0, priority)
+        AcceleratorStream::create(&self.0, priority, self.1)
     }
 
     fn wrap_stream(&self, native: u64) -> Result<AcceleratorStream<R>> {
-        AcceleratorStream::wrap(&self.0, native)
+        AcceleratorStream::wrap(&self.0, native, self.1)
     }
 
     fn create_event(&self) -> Result<AcceleratorEvent<R>> {

@@ -5,12 +5,12 @@
 //! the device's streams are quiet, and freed while none is given anything.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, Weak};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
 use crate::fork::Unforked;
 use crate::mapping::Mapping;
 use crate::state::State;
-use crate::stream::Shared;
+use crate::stream::{Made, Shared};
 use crate::{Runtime, fork};
 
 /// What is to be freed.
@@ -19,6 +19,8 @@ pub(crate) enum Freed<R: Runtime> {
     Block(Unforked<R::Block>),
     /// Host memory that is registered.
     Registered(Mapping),
+    /// A graph of the runtime's.
+    Graph(Made<R>),
 }
 
 /// What is to be freed of one device, and the streams that keep it from that.
@@ -56,6 +58,20 @@ impl<R: Runtime> FreedMemory<R> {
         self.giving.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// While this is held, no stream is given anything by others, and none has anything under way; none
+    /// where that is not so.
+    pub(crate) fn alone(&self) -> Option<RwLockWriteGuard<'_, ()>> {
+        let nobody_gives = self.giving.try_write().ok()?;
+        let quiet = !self.is_any_under_way();
+        quiet.then_some(nobody_gives)
+    }
+
+    fn is_any_under_way(&self) -> bool {
+        let streams = lock(&self.streams);
+        let mut living = streams.iter().filter_map(Weak::upgrade);
+        living.any(|stream| stream.is_under_way())
+    }
+
     /// Frees something, now or later.
     pub(crate) fn add(&self, freed: Freed<R>, device: &State<R>) {
         if fork::is_child() {
@@ -77,14 +93,9 @@ impl<R: Runtime> FreedMemory<R> {
             return;
         }
         let _nobody_gives = self.giving.write().unwrap_or_else(PoisonError::into_inner);
-        let streams = lock(&self.streams);
-        let mut living = streams.iter().filter_map(Weak::upgrade);
-        if living.any(|stream| stream.is_under_way()) {
-            return;
+        if !self.is_any_under_way() {
+            self.free_all(device);
         }
-        drop(living);
-        drop(streams);
-        self.free_all(device);
     }
 
     /// Frees all, whatever is under way.
@@ -97,6 +108,7 @@ impl<R: Runtime> FreedMemory<R> {
             match freed {
                 Freed::Block(block) => drop(block),
                 Freed::Registered(mapping) => device.runtime.unregister(mapping.address()),
+                Freed::Graph(made) => device.runtime.destroy_graph(made.graph),
             }
         }
     }

@@ -43,7 +43,8 @@ pub use memory::AcceleratorMemory;
 pub use process::Process;
 pub use report::{EVENTS, local_link, mapped_link, numa_of, queues_from};
 pub use runtime::{
-    Block, FlagCommand, FlagKernel, Foreign, MemoryOperation, Runtime, open_descriptor, start_time,
+    Block, FlagCommand, FlagKernel, Foreign, MemoryOperation, NoGraph, Runtime, open_descriptor,
+    start_time,
 };
 pub use stream::{AcceleratorStream, StreamControl};
 pub use thread::spawn_quiet;

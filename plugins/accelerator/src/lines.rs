@@ -50,13 +50,18 @@ pub(crate) struct Pieces {
 impl Pieces {
     /// With a first page of pieces of `size` bytes, a power of two.
     pub(crate) fn new<R: Runtime>(runtime: &R, size: u64) -> Result<Self> {
-        let this = Self {
+        let this = Self::empty(size);
+        this.grow(runtime)?;
+        Ok(this)
+    }
+
+    /// Without a page before a piece is needed.
+    pub(crate) fn empty(size: u64) -> Self {
+        Self {
             size,
             free: Arc::default(),
             pages: Mutex::default(),
-        };
-        this.grow(runtime)?;
-        Ok(this)
+        }
     }
 
     #[allow(unsafe_code, reason = "registers pages that it keeps")]

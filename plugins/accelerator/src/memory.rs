@@ -10,6 +10,7 @@
 
 use std::os::fd::IntoRawFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use unisono_plugin::{
     DeviceId, Error, HostRange, Memory, MemoryExport, MemoryKind, MemoryRequest, MemoryView, Place,
@@ -355,6 +356,9 @@ impl<R: Runtime> AcceleratorMemory<R> {
         }
         if description.pid == std::process::id() {
             return Err(Error::new(Status::Peer, "this memory was freed"));
+        }
+        if description.device == own {
+            device.is_shared.store(true, Ordering::Relaxed);
         }
         let (kept, mapped_for) = if description.handle.is_empty() {
             let (pid, file) = (description.pid, description.descriptor);

@@ -26,6 +26,11 @@ pub(crate) struct Recent {
     next: usize,
 }
 
+/// Whether an allocation id is the plugin's own.
+pub(crate) const fn is_own(generation: u64) -> bool {
+    generation >= OWN
+}
+
 impl Regions {
     pub(crate) const fn new() -> Self {
         Self {
@@ -51,6 +56,17 @@ impl Regions {
         self.removals.fetch_add(1, Ordering::Release);
     }
 
+    /// Goes up when something goes away.
+    pub(crate) fn removals(&self) -> u64 {
+        self.removals.load(Ordering::Acquire)
+    }
+
+    /// Whether memory is still there, by its start and allocation id.
+    pub(crate) fn has(&self, base: u64, generation: u64) -> bool {
+        let views = self.views.read().unwrap_or_else(PoisonError::into_inner);
+        views.contains_key(&(base, generation))
+    }
+
     /// The innermost known memory around an address.
     pub(crate) fn find(&self, address: u64) -> Option<MemoryView> {
         let views = self.views.read().unwrap_or_else(PoisonError::into_inner);
@@ -69,7 +85,7 @@ impl Recent {
         address: u64,
         bytes: u64,
     ) -> Option<MemoryView> {
-        let removals = regions.removals.load(Ordering::Acquire);
+        let removals = regions.removals();
         if removals != self.removals {
             *self = Self {
                 removals,

@@ -27,6 +27,8 @@ pub unsafe trait Runtime: Send + Sync + Sized + 'static {
     type Event: Copy + fmt::Debug + Send + Sync;
     /// Memory of the device, freed or unmapped when dropped.
     type Block: Block;
+    /// A graph of the runtime's, ready to run; [`NoGraph`] if it has none.
+    type Graph: Copy + fmt::Debug + Send + Sync;
 
     /// What all devices of this process share.
     fn process() -> &'static Process<Self>;
@@ -122,6 +124,52 @@ pub unsafe trait Runtime: Send + Sync + Sized + 'static {
     /// As [`copy`](Self::copy).
     unsafe fn flag(&self, stream: Self::Stream, kernel: FlagKernel, on: &FlagCommand)
     -> Result<()>;
+    /// Whether what is put on streams can be made a graph, and shall be.
+    fn graphs(&self) -> bool {
+        false
+    }
+    /// Makes a graph of what `record` puts on the stream that it is given; nothing of it runs. May block
+    /// behind all that the device has under way. No other thread's calls are in its way, nor its calls in
+    /// theirs.
+    fn capture(&self, record: &mut dyn FnMut(Self::Stream) -> Result<()>) -> Result<Self::Graph> {
+        let _ = record;
+        Err(Error::unsupported("this runtime makes no graphs"))
+    }
+    /// As [`copy`](Self::copy), on a stream that records.
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy), until what is recorded runs no more.
+    unsafe fn record_copy(
+        &self,
+        stream: Self::Stream,
+        dst: u64,
+        src: u64,
+        bytes: u64,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.copy(stream, dst, src, bytes) }
+    }
+    /// Runs operations that lie in memory, as `replay` of `kernels.cpp` in `unisono-kernels` reads them.
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy), for the table and all that it names.
+    unsafe fn replay(&self, stream: Self::Stream, table: u64, count: u64) -> Result<()> {
+        let _ = (stream, table, count);
+        Err(Error::unsupported("this runtime makes no graphs"))
+    }
+    /// Runs a graph that is not under way.
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy), for all that it names.
+    unsafe fn launch_graph(&self, stream: Self::Stream, graph: Self::Graph) -> Result<()> {
+        let _ = (stream, graph);
+        Err(Error::unsupported("this runtime makes no graphs"))
+    }
+    /// Ends a graph that is not under way. May block as [`capture`](Self::capture) may.
+    fn destroy_graph(&self, graph: Self::Graph) {
+        let _ = graph;
+    }
+
     /// Fills with zeros.
     ///
     /// # Safety
@@ -155,6 +203,10 @@ pub unsafe trait Runtime: Send + Sync + Sized + 'static {
     /// Makes finished remote writes visible to this device.
     fn flush_remote_writes(&self) -> Result<()>;
 }
+
+/// The graph of a runtime that makes none: there is no such value.
+#[derive(Clone, Copy, Debug)]
+pub enum NoGraph {}
 
 /// Device memory.
 pub trait Block: Send + Sync {

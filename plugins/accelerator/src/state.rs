@@ -1,6 +1,7 @@
 //! One opened device of this process: its runtime, and what is kept for reuse.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use unisono_plugin::{DeviceInfo, Error, Result, Status};
 use crate::fork::Unforked;
 use crate::freed::FreedMemory;
 use crate::lines::{Piece, Pieces};
-use crate::stream::Grave;
+use crate::stream::{Grave, TABLE};
 use crate::{Line, MemoryOperation, Process, Runtime, fork};
 
 /// How long a call that may block waits for the device.
@@ -27,6 +28,12 @@ pub(crate) struct State<R: Runtime> {
     lines: Pieces,
     /// For small signals.
     signals: Pieces,
+    /// For the numbers of graphs.
+    pub(crate) tables: Pieces,
+    /// Graphs that could not be made.
+    pub(crate) failed_graphs: AtomicU32,
+    /// Another process has shown that it uses the device too.
+    pub(crate) is_shared: AtomicBool,
     /// Operations that a stream may have in the device's queues.
     pub(crate) limit: u64,
     natives: Mutex<Natives<R>>,
@@ -90,6 +97,9 @@ impl<R: Runtime> State<R> {
             info,
             lines,
             signals,
+            tables: Pieces::empty(TABLE),
+            failed_graphs: AtomicU32::new(0),
+            is_shared: AtomicBool::new(false),
             limit,
             natives: Mutex::new(natives),
             freed: FreedMemory::new(),
@@ -241,6 +251,7 @@ impl<R: Runtime> Drop for State<R> {
         }
         self.lines.close(&*self.runtime);
         self.signals.close(&*self.runtime);
+        self.tables.close(&*self.runtime);
     }
 }
 

@@ -98,7 +98,7 @@ impl Instance for AscendInstance {
                 "there is no device {index}: the runtime has {count}"
             ))
         })?;
-        let device = Accelerator::open(index, &facts.info, self.options.depth, || {
+        let device = Accelerator::open(index, &facts.info, self.options.depth, self.host, || {
             log!(self.host, Level::Debug, "opening {}", facts.info.name);
             let ids = self.devices.iter().map(|facts| facts.info.id).collect();
             let opened = Opened::new(self.api, facts.clone(), self.options)?;

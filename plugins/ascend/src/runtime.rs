@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use unisono_plugin::abi::{CommandCopy, CommandReduce, CommandScale, reduction};
 use unisono_plugin::{DeviceId, Error, MemoryView, Place as Seen, Result};
 use unisono_plugin_accelerator::{
-    FlagCommand, FlagKernel, Foreign, MemoryOperation, Process, Runtime,
+    FlagCommand, FlagKernel, Foreign, MemoryOperation, NoGraph, Process, Runtime,
 };
 
 use crate::api::{Api, Handle, PointerAttributes, code, kind};
@@ -208,6 +208,8 @@ unsafe impl Runtime for AscendRuntime {
     type Stream = AscendStream;
     type Event = AscendEvent;
     type Block = AscendBlock;
+    /// Not used: only late releases of the runtime record streams (`aclmdlRI`).
+    type Graph = NoGraph;
 
     fn process() -> &'static Process<Self> {
         &PROCESS

@@ -120,6 +120,13 @@ library_functions! {
         flush = "cuFlushGPUDirectRDMAWrites": fn(c_uint, c_uint);
         alloc_async = "cuMemAllocAsync": fn(*mut CUdeviceptr, usize, CUstream);
         free_async = "cuMemFreeAsync": fn(CUdeviceptr, CUstream);
+        exchange_capture_mode = "cuThreadExchangeStreamCaptureMode": fn(*mut c_uint);
+        begin_capture = "cuStreamBeginCapture_v2": fn(CUstream, c_uint);
+        end_capture = "cuStreamEndCapture": fn(CUstream, *mut *mut c_void);
+        instantiate_graph = "cuGraphInstantiateWithFlags": fn(*mut *mut c_void, *mut c_void, u64);
+        launch_graph = "cuGraphLaunch": fn(*mut c_void, CUstream);
+        destroy_graph = "cuGraphDestroy": fn(*mut c_void);
+        destroy_executable_graph = "cuGraphExecDestroy": fn(*mut c_void);
     }
 }
 

@@ -17,6 +17,11 @@ pub(crate) const TABLE: &[Param] = &[
         true,
     ),
     Param::bool(
+        "graphs",
+        "Batches that come again and again run as graphs, one call each, where the driver can.",
+        true,
+    ),
+    Param::bool(
         "topology",
         "Ask the management library for links; else devices count as joined by PCIe.",
         true,
@@ -28,6 +33,7 @@ pub(crate) const TABLE: &[Param] = &[
 pub(crate) struct Options {
     pub(crate) depth: u64,
     pub(crate) descriptors: bool,
+    pub(crate) graphs: bool,
     pub(crate) topology: bool,
 }
 
@@ -36,6 +42,7 @@ impl Options {
         Ok(Self {
             depth: params.int("stream_depth")?.unsigned_abs(),
             descriptors: params.bool("share_by_descriptor")?,
+            graphs: params.bool("graphs")?,
             topology: params.bool("topology")?,
         })
     }

@@ -93,11 +93,12 @@ impl Instance for CudaInstance {
                 "there is no device {index}: the driver has {count}"
             ))
         })?;
-        Accelerator::open(index, &facts.info, self.options.depth, || {
+        Accelerator::open(index, &facts.info, self.options.depth, self.host, || {
             log!(self.host, Level::Debug, "opening {}", facts.info.name);
             let ids = self.devices.iter().map(|facts| facts.info.id).collect();
             let descriptors = self.options.descriptors;
-            CudaRuntime::open(Opened::new(self.api, facts.clone(), ids, descriptors)?)
+            let opened = Opened::new(self.api, facts.clone(), ids, descriptors)?;
+            CudaRuntime::open(opened, self.options.graphs)
         })
     }
 

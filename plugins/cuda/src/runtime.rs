@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cudarc::driver::sys::{
     CUevent, CUfunction, CUpointer_attribute_enum as P, CUstream, cudaError_enum as C,
 };
-use unisono_kernels::parameters::{Pieces, Reduce, Scale};
+use unisono_kernels::parameters::{Pieces, Reduce, Scale, Table};
 use unisono_kernels::{THREADS, TYPES, blocks};
 use unisono_plugin::abi::{CommandCopy, CommandReduce, CommandScale};
 use unisono_plugin::{DeviceId, Error, MemoryView, Place, Result};
@@ -21,6 +21,7 @@ use crate::block::CudaBlock;
 use crate::device::Opened;
 use crate::error::{check, error};
 use crate::facts::Flush;
+use crate::graph::{self, Handle};
 use crate::kernels::Kernels;
 
 /// Kinds of operations in a batch of the driver's.
@@ -38,6 +39,8 @@ const PORTABLE_MAPPED: u32 = 3;
 pub struct CudaRuntime {
     device: Arc<Opened>,
     kernels: Kernels,
+    /// None where there are none, or none are wanted.
+    graphs: Option<graph::Functions>,
 }
 
 /// A stream of the driver's.
@@ -48,10 +51,18 @@ pub struct CudaStream(CUstream);
 #[derive(Clone, Copy, Debug)]
 pub struct CudaEvent(CUevent);
 
+/// A graph of the driver's, ready to run.
+#[derive(Clone, Copy, Debug)]
+pub struct CudaGraph(Handle);
+
 // SAFETY: handles of the driver's, usable from any thread.
 unsafe impl Send for CudaStream {}
 // SAFETY: as above.
 unsafe impl Sync for CudaStream {}
+// SAFETY: as above.
+unsafe impl Send for CudaGraph {}
+// SAFETY: as above.
+unsafe impl Sync for CudaGraph {}
 // SAFETY: as above.
 unsafe impl Send for CudaEvent {}
 // SAFETY: as above.
@@ -60,7 +71,7 @@ unsafe impl Sync for CudaEvent {}
 static PROCESS: Process<CudaRuntime> = Process::new();
 
 impl CudaRuntime {
-    pub(crate) fn open(device: Opened) -> Result<Self> {
+    pub(crate) fn open(device: Opened, graphs: bool) -> Result<Self> {
         if !device.facts.stream_memory {
             return Err(Error::unsupported(format!(
                 "streams of {} cannot write and wait for 64-bit numbers in memory: a newer driver \
@@ -70,6 +81,7 @@ impl CudaRuntime {
         }
         let kernels = device.context.with(Kernels::load)?;
         Ok(Self {
+            graphs: graphs.then(|| graph::Functions::of(device.api)).flatten(),
             device: Arc::new(device),
             kernels,
         })
@@ -134,6 +146,7 @@ unsafe impl Runtime for CudaRuntime {
     type Stream = CudaStream;
     type Event = CudaEvent;
     type Block = CudaBlock;
+    type Graph = CudaGraph;
 
     fn process() -> &'static Process<Self> {
         &PROCESS
@@ -337,6 +350,39 @@ unsafe impl Runtime for CudaRuntime {
         };
         // SAFETY: the kernel's parameter; the caller's promise.
         unsafe { self.launch(stream, kernel, (1, 1, 1), on) }
+    }
+
+    fn graphs(&self) -> bool {
+        self.graphs.is_some()
+    }
+
+    fn capture(&self, record: &mut dyn FnMut(CudaStream) -> Result<()>) -> Result<CudaGraph> {
+        let graphs = self.graphs.ok_or_else(graph::none)?;
+        // One of its own: nothing waits on it, and what goes wrong goes with it.
+        let stream = self.create_stream(0)?;
+        let made = self.with(|api| graphs.capture(api, stream.0, || record(stream)));
+        self.destroy_stream(stream);
+        made.map(CudaGraph)
+    }
+
+    unsafe fn replay(&self, stream: CudaStream, table: u64, count: u64) -> Result<()> {
+        let table = Table { at: table, count };
+        // SAFETY: the kernel's parameter; the caller's promise.
+        unsafe { self.launch(stream, self.kernels.replay, (1, 1, 1), &table) }
+    }
+
+    unsafe fn launch_graph(&self, stream: CudaStream, graph: CudaGraph) -> Result<()> {
+        let graphs = self.graphs.ok_or_else(graph::none)?;
+        // SAFETY: made by `capture`; the caller's promise.
+        self.with(|api| unsafe { graphs.launch(api, graph.0, stream.0) })
+    }
+
+    fn destroy_graph(&self, graph: CudaGraph) {
+        let Some(graphs) = self.graphs else { return };
+        // SAFETY: made by `capture`, and used by nobody any more.
+        let destroyed = self.with(|api| unsafe { graphs.destroy(api, graph.0) });
+        // A device that is lost has none.
+        drop(destroyed);
     }
 
     unsafe fn zero(&self, stream: CudaStream, dst: u64, bytes: u64) -> Result<()> {

@@ -101,7 +101,11 @@ mod tests {
         }
         assert_eq!(kernels, 14 * 5 + 8 * 3);
         let all = PTX.matches(".visible .entry ").count();
-        assert_eq!(all, kernels + 6, "copy, check, signal, wait, operate, replay");
+        assert_eq!(
+            all,
+            kernels + 6,
+            "copy, check, signal, wait, operate, replay"
+        );
     }
 
     #[test]

@@ -99,6 +99,14 @@ library_functions! {
     wished {
         device_uuid = "hipDeviceGetUuid": fn(*mut [u8; 16], c_int);
         stream_device = "hipStreamGetDevice": fn(Handle, *mut c_int);
+        exchange_capture_mode = "hipThreadExchangeStreamCaptureMode": fn(*mut c_uint);
+        begin_capture = "hipStreamBeginCapture": fn(Handle, c_uint);
+        end_capture = "hipStreamEndCapture": fn(Handle, *mut Handle);
+        instantiate_graph = "hipGraphInstantiate":
+            fn(*mut Handle, Handle, *mut Handle, *mut c_char, usize);
+        launch_graph = "hipGraphLaunch": fn(Handle, Handle);
+        destroy_graph = "hipGraphDestroy": fn(Handle);
+        destroy_executable_graph = "hipGraphExecDestroy": fn(Handle);
     }
 }
 

@@ -27,6 +27,11 @@ pub(crate) const TABLE: &[Param] = &[
         false,
     ),
     Param::bool(
+        "graphs",
+        "Batches that come again and again run as graphs, one call each, where the runtime can.",
+        true,
+    ),
+    Param::bool(
         "topology",
         "Ask the management library for links; else the runtime, which knows no rates.",
         true,
@@ -40,6 +45,7 @@ pub(crate) struct Options {
     pub(crate) uncached: bool,
     pub(crate) dma_copies: bool,
     pub(crate) write_by_kernel: bool,
+    pub(crate) graphs: bool,
     pub(crate) topology: bool,
 }
 
@@ -50,6 +56,7 @@ impl Options {
             uncached: params.bool("uncached")?,
             dma_copies: params.bool("dma_copies")?,
             write_by_kernel: params.bool("write_by_kernel")?,
+            graphs: params.bool("graphs")?,
             topology: params.bool("topology")?,
         })
     }

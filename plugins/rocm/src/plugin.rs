@@ -97,7 +97,7 @@ impl Instance for RocmInstance {
                 "there is no device {index}: the runtime has {count}"
             ))
         })?;
-        Accelerator::open(index, &facts.info, self.options.depth, || {
+        Accelerator::open(index, &facts.info, self.options.depth, self.host, || {
             log!(self.host, Level::Debug, "opening {}", facts.info.name);
             RocmRuntime::open(Opened {
                 api: self.api,

@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use unisono_kernels::parameters::{Pieces, Reduce, Scale};
+use unisono_kernels::parameters::{Pieces, Reduce, Scale, Table};
 use unisono_kernels::{THREADS, TYPES, blocks};
 use unisono_plugin::abi::{CommandCopy, CommandReduce, CommandScale};
 use unisono_plugin::{DeviceId, Error, MemoryView, Place, Result};
@@ -20,6 +20,7 @@ use crate::api::{
 use crate::block::RocmBlock;
 use crate::device::Opened;
 use crate::error::{check, error};
+use crate::graph;
 use crate::kernels::Kernels;
 use crate::operate::{Step, steps};
 use crate::places;
@@ -48,6 +49,8 @@ const DEVICE_ORDINAL: u32 = 9;
 pub struct RocmRuntime {
     device: Arc<Opened>,
     kernels: Kernels,
+    /// None where there are none, or none are wanted.
+    graphs: Option<graph::Functions>,
     /// Copies between devices by DMA; until the runtime says that it does not know them.
     dma: AtomicBool,
 }
@@ -60,10 +63,18 @@ pub struct RocmStream(Handle);
 #[derive(Clone, Copy, Debug)]
 pub struct RocmEvent(Handle);
 
+/// A graph of the runtime's, ready to run.
+#[derive(Clone, Copy, Debug)]
+pub struct RocmGraph(Handle);
+
 // SAFETY: handles of the runtime's, usable from any thread.
 unsafe impl Send for RocmStream {}
 // SAFETY: as above.
 unsafe impl Sync for RocmStream {}
+// SAFETY: as above.
+unsafe impl Send for RocmGraph {}
+// SAFETY: as above.
+unsafe impl Sync for RocmGraph {}
 // SAFETY: as above.
 unsafe impl Send for RocmEvent {}
 // SAFETY: as above.
@@ -80,6 +91,9 @@ impl RocmRuntime {
         let kernels = device.with(Kernels::load)?;
         Ok(Self {
             dma: AtomicBool::new(device.options.dma_copies),
+            graphs: (device.options.graphs)
+                .then(|| graph::Functions::of(device.api))
+                .flatten(),
             device: Arc::new(device),
             kernels,
         })
@@ -152,6 +166,7 @@ unsafe impl Runtime for RocmRuntime {
     type Stream = RocmStream;
     type Event = RocmEvent;
     type Block = RocmBlock;
+    type Graph = RocmGraph;
 
     fn process() -> &'static Process<Self> {
         &PROCESS
@@ -374,6 +389,49 @@ unsafe impl Runtime for RocmRuntime {
         };
         // SAFETY: the kernel's parameter; the caller's promise.
         unsafe { self.launch(stream, kernel, (1, 1, 1), on) }
+    }
+
+    fn graphs(&self) -> bool {
+        self.graphs.is_some()
+    }
+
+    fn capture(&self, record: &mut dyn FnMut(RocmStream) -> Result<()>) -> Result<RocmGraph> {
+        let graphs = self.graphs.ok_or_else(graph::none)?;
+        // One of its own: nothing waits on it, and what goes wrong goes with it.
+        let stream = self.create_stream(0)?;
+        let made = self.with(|api| graphs.capture(api, stream.0, || record(stream)));
+        self.destroy_stream(stream);
+        made.map(RocmGraph)
+    }
+
+    /// By the runtime's own choice: what graphs make of a copy that is told to go by DMA no manual says.
+    unsafe fn record_copy(&self, stream: RocmStream, dst: u64, src: u64, bytes: u64) -> Result<()> {
+        self.with(|api| {
+            let (to, bytes) = (at(dst), bytes as usize);
+            // SAFETY: the caller's promise.
+            let code = unsafe { (api.copy)(to, at(src), bytes, ANY_DIRECTION, stream.0) };
+            check(api, "hipMemcpyAsync", code)
+        })
+    }
+
+    unsafe fn replay(&self, stream: RocmStream, table: u64, count: u64) -> Result<()> {
+        let table = Table { at: table, count };
+        // SAFETY: the kernel's parameter; the caller's promise.
+        unsafe { self.launch(stream, self.kernels.replay, (1, 1, 1), &table) }
+    }
+
+    unsafe fn launch_graph(&self, stream: RocmStream, graph: RocmGraph) -> Result<()> {
+        let graphs = self.graphs.ok_or_else(graph::none)?;
+        // SAFETY: made by `capture`; the caller's promise.
+        self.with(|api| unsafe { graphs.launch(api, graph.0, stream.0) })
+    }
+
+    fn destroy_graph(&self, graph: RocmGraph) {
+        let Some(graphs) = self.graphs else { return };
+        // SAFETY: made by `capture`, and used by nobody any more.
+        let destroyed = self.with(|api| unsafe { graphs.destroy(api, graph.0) });
+        // A device that is lost has none.
+        drop(destroyed);
     }
 
     unsafe fn zero(&self, stream: RocmStream, dst: u64, bytes: u64) -> Result<()> {

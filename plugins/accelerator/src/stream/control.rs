@@ -148,6 +148,13 @@ impl Shared {
         true
     }
 
+    /// Whether nobody has aborted it: an abort that comes later finds all waits that were noted before, and
+    /// the commands that were published.
+    pub(super) fn may_go_on(&self) -> bool {
+        let _waits = self.waits();
+        !self.is_aborted()
+    }
+
     /// Forgets the waits that are over.
     pub(super) fn retire(&self, completed: u64) {
         let mut waits = self.waits();

@@ -35,6 +35,7 @@ impl<R: Runtime> AcceleratorStream<R> {
     fn reachable(&mut self, what: &str, address: u64, bytes: u64) -> Result<MemoryView> {
         let process = self.device.process();
         if let Some(view) = self.recent.find(&process.regions, address, bytes) {
+            self.named.push((view.base, view.generation));
             return Ok(view);
         }
         let foreign = self.device.runtime.foreign(address)?;
@@ -42,6 +43,8 @@ impl<R: Runtime> AcceleratorStream<R> {
             let offset = address.wrapping_sub(view.base);
             offset < view.bytes && bytes <= view.bytes - offset
         });
+        self.named
+            .extend(found.map(|view| (view.base, view.generation)));
         found.ok_or_else(|| {
             Error::invalid(format!(
                 "{what}: {bytes} bytes at {address:#x} are neither memory of a device nor pinned: \

@@ -12,22 +12,29 @@
 //! line.
 
 mod control;
+mod graphs;
 mod grave;
 mod lower;
 mod refuse;
+mod replay;
+mod step;
 mod submit;
+mod table;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use unisono_plugin::{
-    Batch, Error, Kinds, QueuePhase, QueueState, Result, Sleep, SleepWays, Status, Stream, Waker,
+    Batch, Error, Host, Kinds, QueuePhase, QueueState, Result, Sleep, SleepWays, Status, Stream,
+    Waker,
 };
 
 pub(crate) use control::Shared;
 pub use control::StreamControl;
+pub(crate) use graphs::Made;
 pub(crate) use grave::Grave;
+pub(crate) use table::TABLE;
 
 use crate::event::AcceleratorEvent;
 use crate::regions::Recent;
@@ -57,6 +64,15 @@ pub struct AcceleratorStream<R: Runtime> {
     /// Writes and waits to be handed over with what comes next.
     pending: Vec<MemoryOperation>,
     recent: Recent,
+    /// Memory that the batch at hand names: where it begins, and its allocation id.
+    named: Vec<(u64, u64)>,
+    /// What a batch comes down to is written down here and not handed over.
+    script: Option<step::Script>,
+    /// Room for the next such list.
+    spare: Vec<step::Step>,
+    /// None if it may have none.
+    graphs: Option<graphs::Graphs<R>>,
+    host: Host,
     /// Counters that recordings advance.
     recorded: HashSet<u64>,
     failed: Option<Error>,
@@ -65,20 +81,20 @@ pub struct AcceleratorStream<R: Runtime> {
 }
 
 impl<R: Runtime> AcceleratorStream<R> {
-    pub(crate) fn create(device: &Arc<State<R>>, priority: i64) -> Result<Self> {
+    pub(crate) fn create(device: &Arc<State<R>>, priority: i64, host: Host) -> Result<Self> {
         fork::check()?;
         let (native, tenure) = device.take_stream(priority)?;
-        Self::new(device, native, tenure).inspect_err(|_| device.give_stream(tenure, native))
+        Self::new(device, native, tenure, host).inspect_err(|_| device.give_stream(tenure, native))
     }
 
-    pub(crate) fn wrap(device: &Arc<State<R>>, native: u64) -> Result<Self> {
+    pub(crate) fn wrap(device: &Arc<State<R>>, native: u64, host: Host) -> Result<Self> {
         fork::check()?;
         let native = device.runtime.adopt_stream(native)?;
-        Self::new(device, native, Tenure::Wrapped)
+        Self::new(device, native, Tenure::Wrapped, host)
             .inspect_err(|_| device.runtime.release_stream(native))
     }
 
-    fn new(device: &Arc<State<R>>, native: R::Stream, tenure: Tenure) -> Result<Self> {
+    fn new(device: &Arc<State<R>>, native: R::Stream, tenure: Tenure, host: Host) -> Result<Self> {
         let asked = Arc::clone(device);
         let ask = Box::new(move || asked.runtime.idle(native).ok());
         let shared = Arc::new(Shared::new(device.line()?, ask, device.clone()));
@@ -97,6 +113,11 @@ impl<R: Runtime> AcceleratorStream<R> {
             events: VecDeque::new(),
             pending: Vec::new(),
             recent: Recent::default(),
+            named: Vec::new(),
+            script: None,
+            spare: Vec::new(),
+            graphs: Self::graphs_for(device, tenure),
+            host,
             recorded: HashSet::new(),
             failed: None,
             quiet: 0,
@@ -169,7 +190,16 @@ impl<R: Runtime> Stream for AcceleratorStream<R> {
         if self.shared.line.found().is_some() {
             return Ok(0);
         }
+        self.verify(batch)?;
         let device = Arc::clone(&self.device);
+        if self.records()? {
+            let _frees_nothing = device.freed.give();
+            return self.record(batch);
+        }
+        let taken = self.replay(batch)?;
+        if taken > 0 {
+            return Ok(taken);
+        }
         let _frees_nothing = device.freed.give();
         self.take(batch)
     }
@@ -242,6 +272,9 @@ impl<R: Runtime> Drop for AcceleratorStream<R> {
         self.disarm();
         if fork::is_child() {
             return;
+        }
+        if let Some(graphs) = self.graphs.take() {
+            replay::give_up(&self.device, graphs.into_all());
         }
         self.shared.refuse(None);
         let idle = self.completed >= self.accepted;

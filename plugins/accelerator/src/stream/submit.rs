@@ -12,6 +12,7 @@ use unisono_plugin::{Batch, Command, Error, Result, Status};
 
 use super::AcceleratorStream;
 use super::control::{On, Waiting};
+use super::step::Step;
 use crate::event::{AcceleratorEvent, Awaited};
 use crate::{FlagCommand, FlagKernel, MemoryOperation, Runtime};
 
@@ -19,7 +20,9 @@ use crate::{FlagCommand, FlagKernel, MemoryOperation, Runtime};
 const PENDING: usize = 128;
 
 impl<R: Runtime> AcceleratorStream<R> {
-    pub(super) fn take(&mut self, batch: &Batch<'_, AcceleratorEvent<R>>) -> Result<u32> {
+    /// Looks at all commands of a batch before any is taken.
+    pub(super) fn verify(&mut self, batch: &Batch<'_, AcceleratorEvent<R>>) -> Result<()> {
+        self.named.clear();
         for command in batch {
             match command {
                 Command::Copy(command) => self.check_copy(command)?,
@@ -31,9 +34,11 @@ impl<R: Runtime> AcceleratorStream<R> {
                 _ => return Err(Error::unsupported("a command that this stream has not")),
             }
         }
-        if self.records()? {
-            return self.record(batch);
-        }
+        Ok(())
+    }
+
+    /// Takes the first commands of a batch that there is room for.
+    pub(super) fn take(&mut self, batch: &Batch<'_, AcceleratorEvent<R>>) -> Result<u32> {
         self.advance();
         self.shared.refuse(None);
         let mut taken = 0;
@@ -70,7 +75,12 @@ impl<R: Runtime> AcceleratorStream<R> {
         Ok(taken)
     }
 
-    fn hand_over(&mut self, command: &Command<'_, AcceleratorEvent<R>>, number: u64) -> Result<()> {
+    /// Hands a command over, or writes down what it comes down to.
+    pub(super) fn hand_over(
+        &mut self,
+        command: &Command<'_, AcceleratorEvent<R>>,
+        number: u64,
+    ) -> Result<()> {
         match command {
             Command::Copy(command) => {
                 self.flush()?;
@@ -78,13 +88,11 @@ impl<R: Runtime> AcceleratorStream<R> {
             }
             Command::Reduce(command) => {
                 self.flush()?;
-                // SAFETY: checked to be memory of the device; the submitter's promise keeps it.
-                unsafe { self.device.runtime.reduce(self.native, command) }
+                self.step(Step::Reduce(**command))
             }
             Command::Scale(command) => {
                 self.flush()?;
-                // SAFETY: as above.
-                unsafe { self.device.runtime.scale(self.native, command) }
+                self.step(Step::Scale(**command))
             }
             Command::Signal(command) => self.signal(command),
             Command::Wait(command) => self.wait(command, number),
@@ -95,22 +103,32 @@ impl<R: Runtime> AcceleratorStream<R> {
     }
 
     fn copy(&mut self, command: &CommandCopy) -> Result<()> {
-        let runtime = &self.device.runtime;
         if command.bytes == 0 || command.dst == command.src && command.repeat == 1 {
             return Ok(());
         }
-        // SAFETY: checked to be memory of the device; the submitter's promise keeps it.
-        unsafe {
-            if command.repeat == 1 {
-                runtime.copy(self.native, command.dst, command.src, command.bytes)
-            } else {
-                runtime.copy_pieces(self.native, command)
+        self.step(Step::Copy(*command))
+    }
+
+    fn step(&mut self, step: Step) -> Result<()> {
+        match &mut self.script {
+            Some(script) => {
+                script.steps.push(step);
+                Ok(())
             }
+            // SAFETY: checked to be memory of the device; the submitter's promise keeps it.
+            None => unsafe { step.run(&*self.device.runtime, self.native) },
         }
+    }
+
+    fn is_trial(&self) -> bool {
+        self.script.as_ref().is_some_and(|script| script.is_trial)
     }
 
     /// Advances a counter; its value then.
     fn count(&mut self, counter: u64) -> Result<u64> {
+        if self.is_trial() {
+            return Ok(0);
+        }
         let host = self.host_of(counter)?;
         // SAFETY: signal memory, checked; one queue writes a counter, and this is it.
         let value = unsafe { AtomicU64::from_ptr(host as usize as *mut u64) };
@@ -163,7 +181,7 @@ impl<R: Runtime> AcceleratorStream<R> {
                 value,
                 ..self.wait_command(command, number)
             };
-            self.flag_kernel(FlagKernel::Check, &check)?;
+            self.step(Step::Check(check))?;
         }
         self.mark(number);
         Ok(())
@@ -171,7 +189,7 @@ impl<R: Runtime> AcceleratorStream<R> {
 
     /// Notes a wait before it is handed over.
     fn begin(&mut self, number: u64, on: On) -> Result<()> {
-        if self.shared.begin(Waiting { number, on }) {
+        if self.is_trial() || self.shared.begin(Waiting { number, on }) {
             return Ok(());
         }
         Err(Error::new(Status::Aborted, "the stream was aborted"))
@@ -209,8 +227,8 @@ impl<R: Runtime> AcceleratorStream<R> {
         Ok(())
     }
 
-    /// Records a batch: counters are advanced where it runs, so that it can be replayed.
-    fn record(&mut self, batch: &Batch<'_, AcceleratorEvent<R>>) -> Result<u32> {
+    /// Records a batch into the program's graph: counters are advanced where it runs, so that it can be replayed.
+    pub(super) fn record(&mut self, batch: &Batch<'_, AcceleratorEvent<R>>) -> Result<u32> {
         if !self.device.runtime.has_flag_kernels() {
             return Err(Error::unsupported(
                 "this device cannot replay flags, so its streams record nothing",
@@ -274,7 +292,7 @@ impl<R: Runtime> AcceleratorStream<R> {
     }
 
     /// The stream will write how far it is.
-    fn mark(&mut self, number: u64) {
+    pub(super) fn mark(&mut self, number: u64) {
         let address = self.shared.line.address();
         let mark = MemoryOperation::Write {
             address,
@@ -295,8 +313,13 @@ impl<R: Runtime> AcceleratorStream<R> {
         Ok(())
     }
 
-    fn flush(&mut self) -> Result<()> {
+    pub(super) fn flush(&mut self) -> Result<()> {
         if self.pending.is_empty() {
+            return Ok(());
+        }
+        if let Some(script) = &mut self.script {
+            let pending = self.pending.drain(..);
+            script.steps.extend(pending.map(Step::Memory));
             return Ok(());
         }
         // SAFETY: flags and counters were checked, lines live as long as what names them.

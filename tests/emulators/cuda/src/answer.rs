@@ -10,6 +10,7 @@ pub type Answer<T = ()> = Result<T, u32>;
 /// The code of an answer; a panic is an unknown error.
 pub fn answer(name: &str, body: impl FnOnce() -> Answer) -> u32 {
     unisono_emulator::refuse_child(name);
+    crate::calls::count(name);
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => code::SUCCESS,
         Ok(Err(code)) => code,

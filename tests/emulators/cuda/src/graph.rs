@@ -1,19 +1,35 @@
 //! Recording streams, and running what was recorded. One stream at a time: a graph is a chain.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use unisono_emulator::{Capture, Graph};
 
 use crate::answer::{driver, give};
 use crate::code;
-use crate::context::machine;
+use crate::context::{machine, synchronise};
 use crate::handle::Table;
 use crate::stream::{self, STREAMS};
 
 static GRAPHS: Table<Graph> = Table::new();
 static RUNNABLE: Table<Graph> = Table::new();
 
+thread_local! {
+    /// Global, local or relaxed; nothing here is forbidden by it.
+    static MODE: Cell<u32> = const { Cell::new(0) };
+}
+
 driver! {
+    fn cuThreadExchangeStreamCaptureMode(mode: *mut u32) {
+        // SAFETY: the caller's.
+        let wanted = unsafe { mode.as_mut() }.ok_or(code::INVALID_VALUE)?;
+        if *wanted > 2 {
+            return Err(code::INVALID_VALUE);
+        }
+        *wanted = MODE.replace(*wanted);
+        Ok(())
+    }
+
     fn cuStreamBeginCapture_v2(handle: u64, mode: u32) {
         // The default stream cannot be captured.
         if handle == 0 || mode > 2 {
@@ -35,7 +51,7 @@ driver! {
             Capture::Invalid => return Err(code::STREAM_CAPTURE_INVALIDATED),
             Capture::Off => return Err(code::ILLEGAL_STATE),
         };
-        let made = GRAPHS.add(Arc::new(Graph { ops }))?;
+        let made = GRAPHS.add(Arc::new(Graph::new(machine()?, ops)))?;
         // SAFETY: the caller's.
         unsafe { give(graph, made) }
     }
@@ -55,10 +71,12 @@ driver! {
         unsafe { give(status, found) }
     }
 
+    /// No manual says that it does not wait for what is under way: here it does.
     fn cuGraphInstantiateWithFlags(runnable: *mut u64, graph: u64, flags: u64) {
         if flags != 0 {
             return Err(code::INVALID_VALUE);
         }
+        synchronise("cuGraphInstantiateWithFlags")?;
         let made = RUNNABLE.add(Arc::new(Graph::clone(&*GRAPHS.get(graph)?)))?;
         // SAFETY: the caller's.
         unsafe { give(runnable, made) }
@@ -66,14 +84,18 @@ driver! {
 
     fn cuGraphLaunch(runnable: u64, handle: u64) {
         let (graph, stream) = (RUNNABLE.get(runnable)?, stream::of(handle)?);
-        stream.launch(&graph).map_err(code::of)
+        // A graph in a graph: nobody here has one.
+        stream::not_recording(&stream)?;
+        stream.launch(machine()?, &graph).map_err(code::of)
     }
 
     fn cuGraphDestroy(graph: u64) {
         GRAPHS.remove(graph).map(|_| ())
     }
 
+    /// As for making one.
     fn cuGraphExecDestroy(runnable: u64) {
+        synchronise("cuGraphExecDestroy")?;
         RUNNABLE.remove(runnable).map(|_| ())
     }
 }

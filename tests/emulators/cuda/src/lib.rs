@@ -23,6 +23,7 @@
 
 pub mod answer;
 mod attribute;
+pub mod calls;
 pub mod code;
 pub mod context;
 pub mod copy;

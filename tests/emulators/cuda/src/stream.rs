@@ -48,7 +48,7 @@ pub fn submit(stream: &Arc<Stream>, op: Op) -> Answer {
 }
 
 /// What a stream that records cannot be asked; it spoils the recording.
-fn not_recording(stream: &Stream) -> Answer {
+pub fn not_recording(stream: &Stream) -> Answer {
     let mut capture = stream.capture();
     match *capture {
         Capture::Off => Ok(()),

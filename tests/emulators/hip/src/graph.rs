@@ -6,11 +6,17 @@ use unisono_emulator_cuda::code;
 use unisono_emulator_cuda::graph::{
     cuGraphDestroy, cuGraphExecDestroy, cuGraphInstantiateWithFlags, cuGraphLaunch,
     cuStreamBeginCapture_v2, cuStreamEndCapture, cuStreamIsCapturing,
+    cuThreadExchangeStreamCaptureMode,
 };
 
 use crate::answer::{from, hip};
 
 hip! {
+    current fn hipThreadExchangeStreamCaptureMode(mode: *mut u32) {
+        // SAFETY: the caller's.
+        from(unsafe { cuThreadExchangeStreamCaptureMode(mode) })
+    }
+
     current fn hipStreamBeginCapture(stream: u64, mode: u32) {
         // SAFETY: the caller's.
         from(unsafe { cuStreamBeginCapture_v2(stream, mode) })

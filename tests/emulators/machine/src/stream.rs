@@ -1,10 +1,11 @@
 //! Streams: ordered, on one of the device's hardware queues; and what is recorded from them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::queue::HardwareQueue;
-use crate::{Broken, Device, Op};
+use crate::space::Range;
+use crate::{Broken, Device, Machine, Op};
 
 /// A stream.
 #[derive(Debug)]
@@ -35,7 +36,37 @@ pub enum Capture {
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     /// In order.
-    pub ops: Vec<Op>,
+    ops: Vec<Op>,
+    /// What its copies and fills were recorded for.
+    memory: Vec<(u64, Weak<Range>)>,
+}
+
+impl Graph {
+    /// What was recorded.
+    #[must_use]
+    pub fn new(machine: &Machine, ops: Vec<Op>) -> Self {
+        let named = ops.iter().flat_map(|op| match op {
+            Op::Copy { dst, src, .. } => vec![*dst, *src],
+            Op::Fill { dst, .. } => vec![*dst],
+            _ => Vec::new(),
+        });
+        let found = named.filter_map(|at| Some((at, Arc::downgrade(&machine.space.find(at)?))));
+        Self {
+            memory: found.collect(),
+            ops,
+        }
+    }
+
+    /// The first address that now lies in other memory. A runtime looks up once what a copy is between,
+    /// when it is recorded: what came in its place later may be another device's.
+    fn stale(&self, machine: &Machine) -> Option<u64> {
+        let mut all = self.memory.iter();
+        let stale = all.find(|(at, memory)| {
+            let now = machine.space.find(*at);
+            now.is_none_or(|now| !Weak::ptr_eq(&Arc::downgrade(&now), memory))
+        });
+        stale.map(|(at, _)| *at)
+    }
 }
 
 impl Stream {
@@ -77,7 +108,13 @@ impl Stream {
     ///
     /// # Errors
     /// If the device is broken.
-    pub fn launch(self: &Arc<Self>, graph: &Graph) -> Result<(), Broken> {
+    pub fn launch(self: &Arc<Self>, machine: &Machine, graph: &Graph) -> Result<(), Broken> {
+        if let Some(at) = graph.stale(machine) {
+            eprintln!(
+                "emulator: a graph copies at {at:#x}, where other memory was when it was made"
+            );
+            self.device.break_down(Broken::IllegalAddress);
+        }
         for op in &graph.ops {
             let op = match op {
                 // Each run is a recording of its own.

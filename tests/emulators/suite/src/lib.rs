@@ -5,6 +5,7 @@
 //! can fill and read, and [`Driver`] the vendor's interface as a program has it.
 
 mod attempts;
+mod calls;
 mod collectives;
 mod conformance;
 mod driver;
@@ -12,6 +13,7 @@ mod emulated;
 mod values;
 
 pub use attempts::{all_of_all_types, attempt, attempts};
+pub use calls::Calls;
 pub use collectives::{
     a_few, all_done, all_reduce, call, every_collective, every_type, fp8_and_scaled, others,
     own_device,

@@ -1,0 +1,193 @@
+//! Batches that come again and again run as graphs of the runtime's: one call each.
+//!
+//! Only streams of the plugin's own do that, and only with whole batches of copies, reductions and flags.
+//! A program's stream, one that records, one whose counters a recording advances, and a batch with an
+//! event go the usual way. So does a batch whose graph is still under way, or for which the device's
+//! queue has no room.
+#![allow(
+    unsafe_code,
+    reason = "calls the runtime with the addresses of commands"
+)]
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use unisono_plugin::{Batch, Command, Error, Level, Result, Status, log};
+
+use super::graphs::{Found, Graphs, Made};
+use super::step::{Script, Step};
+use super::{AcceleratorStream, table};
+use crate::event::AcceleratorEvent;
+use crate::freed::Freed;
+use crate::state::{State, Tenure};
+use crate::{Runtime, fork};
+
+/// Graphs that could not be made before a device makes none any more.
+const FAILURES: u32 = 8;
+
+impl<R: Runtime> AcceleratorStream<R> {
+    /// The graphs of a new stream, if it may have some.
+    pub(super) fn graphs_for(device: &State<R>, tenure: Tenure) -> Option<Graphs<R>> {
+        let may = matches!(tenure, Tenure::Own(_))
+            && device.runtime.graphs()
+            && device.runtime.has_flag_kernels();
+        may.then(Graphs::new)
+    }
+
+    /// Hands a checked batch over as a graph: all of it, or nothing, and then it goes the usual way.
+    pub(super) fn replay(&mut self, batch: &Batch<'_, AcceleratorEvent<R>>) -> Result<u32> {
+        let Some(mut graphs) = self.graphs.take() else {
+            return Ok(0);
+        };
+        let taken = self.replay_by(&mut graphs, batch);
+        let device = Arc::clone(&self.device);
+        give_up(&device, graphs.gone());
+        self.graphs = Some(graphs);
+        taken
+    }
+
+    fn replay_by(
+        &mut self,
+        graphs: &mut Graphs<R>,
+        batch: &Batch<'_, AcceleratorEvent<R>>,
+    ) -> Result<u32> {
+        let device = Arc::clone(&self.device);
+        let failures = device.failed_graphs.load(Ordering::Relaxed);
+        // A kernel that waits keeps a device from the other processes that share it.
+        let shared = device.is_shared.load(Ordering::Relaxed);
+        if failures >= FAILURES || shared || !self.recorded.is_empty() {
+            return Ok(0);
+        }
+        graphs.forget_removed(&device.process().regions);
+        if !graphs.name(batch, &self.named) {
+            return Ok(0);
+        }
+        self.advance();
+        let operations = operations::<R>(batch);
+        let under_way = (self.operations - self.reached).min(device.limit);
+        if operations > device.limit - under_way || self.shared.is_aborted() {
+            return Ok(0);
+        }
+        let at = match graphs.find(self.completed) {
+            Found::Nothing => return Ok(0),
+            Found::Graph(at) => at,
+            Found::Worth => {
+                // Runtimes may make a graph, and register its table, behind all that is under way. That
+                // may wait for this very thread.
+                let Some(_alone) = device.freed.alone() else {
+                    return Ok(0);
+                };
+                match self.make(batch) {
+                    Ok(made) => graphs.keep(made),
+                    Err(error) => {
+                        graphs.refuse();
+                        self.tell(&error);
+                        return Ok(0);
+                    }
+                }
+            }
+        };
+        let _frees_nothing = device.freed.give();
+        let steps = self.begin_all(batch, operations)?;
+        let made = graphs.launch(at, self.accepted);
+        table::fill(&made.table, &steps);
+        // SAFETY: what it names was checked with the batch; the submitter's promise keeps it.
+        let launched = unsafe { device.runtime.launch_graph(self.native, made.graph) };
+        self.spare = steps;
+        launched.map_err(|error| self.fail(error))?;
+        Ok(batch.len())
+    }
+
+    /// What a batch comes down to; for a trial with no counter advanced and no wait noted, and with any
+    /// numbers.
+    fn write_down(
+        &mut self,
+        batch: &Batch<'_, AcceleratorEvent<R>>,
+        is_trial: bool,
+    ) -> Result<Vec<Step>> {
+        let mut steps = std::mem::take(&mut self.spare);
+        steps.clear();
+        self.script = Some(Script { steps, is_trial });
+        let mut number = self.accepted;
+        let mut done = batch.iter().try_for_each(|command| {
+            number += 1;
+            self.hand_over(&command, number)
+        });
+        self.mark(number);
+        done = done.and_then(|()| self.flush());
+        self.pending.clear();
+        let steps = self.script.take().map(|script| script.steps);
+        done.map(|()| steps.unwrap_or_default())
+    }
+
+    /// What a batch comes down to, whose commands count from here on: an abort finds their waits.
+    fn begin_all(
+        &mut self,
+        batch: &Batch<'_, AcceleratorEvent<R>>,
+        operations: u64,
+    ) -> Result<Vec<Step>> {
+        self.shared.refuse(None);
+        let steps = self.write_down(batch, false);
+        self.accepted += u64::from(batch.len());
+        self.operations += operations;
+        self.marks.push_back((self.accepted, self.operations));
+        self.publish(true);
+        let steps = steps.and_then(|steps| match self.shared.may_go_on() {
+            true => Ok(steps),
+            false => Err(Error::new(Status::Aborted, "the stream was aborted")),
+        });
+        steps.map_err(|error| self.fail(error))
+    }
+
+    fn make(&mut self, batch: &Batch<'_, AcceleratorEvent<R>>) -> Result<Made<R>> {
+        let steps = self.write_down(batch, true)?;
+        let runtime = &*self.device.runtime;
+        let table = self.device.tables.take(runtime)?;
+        let graph = runtime.capture(&mut |stream| {
+            // SAFETY: checked to be memory of the device, and checked again before each launch, with its
+            // allocation ids; the table is kept with the graph.
+            unsafe { table::record(runtime, stream, &table, &steps) }
+        })?;
+        Ok(Made { graph, table })
+    }
+
+    /// Says once for a device that a graph could not be made.
+    fn tell(&self, error: &Error) {
+        let before = self.device.failed_graphs.fetch_add(1, Ordering::Relaxed);
+        if before == 0 {
+            log!(
+                self.host,
+                Level::Warn,
+                "{}: a batch that is repeated cannot be made a graph, and runs command by command: \
+                 {error}",
+                self.device.info.name
+            );
+        }
+    }
+}
+
+/// Operations that a batch takes in a queue of the device as a graph: neighbouring flags share one.
+fn operations<R: Runtime>(batch: &Batch<'_, AcceleratorEvent<R>>) -> u64 {
+    let (mut count, mut in_flags) = (0, false);
+    for command in batch {
+        let work = match command {
+            Command::Copy(copy) => R::copy_cost(copy),
+            Command::Reduce(reduce) => R::reduce_cost(reduce),
+            Command::Scale(_) => 1,
+            _ => 0,
+        };
+        count += if work > 0 { work } else { u64::from(!in_flags) };
+        in_flags = work == 0;
+    }
+    // The last number that it writes.
+    count + u64::from(!in_flags)
+}
+
+/// Destroys graphs, now or later.
+pub(super) fn give_up<R: Runtime>(device: &State<R>, graphs: impl IntoIterator<Item = Made<R>>) {
+    for graph in graphs {
+        if !fork::is_child() {
+            device.freed.add(Freed::Graph(graph), device);
+        }
+    }
+}

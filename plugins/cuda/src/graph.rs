@@ -1,0 +1,123 @@
+//! Graphs: what a stream records, made ready to run.
+#![allow(unsafe_code, reason = "calls the driver")]
+
+use std::ffi::{c_uint, c_void};
+use std::ptr;
+
+use cudarc::driver::sys::CUstream;
+use unisono_plugin::{Error, Result};
+
+use crate::api::{Api, Code};
+use crate::error::check;
+
+/// `CU_STREAM_CAPTURE_MODE_RELAXED`: other threads may call what they like meanwhile.
+const RELAXED: c_uint = 2;
+
+/// A graph or an executable one.
+pub(crate) type Handle = *mut c_void;
+
+/// The driver's functions for graphs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Functions {
+    exchange: unsafe extern "C" fn(*mut c_uint) -> Code,
+    begin: unsafe extern "C" fn(CUstream, c_uint) -> Code,
+    end: unsafe extern "C" fn(CUstream, *mut Handle) -> Code,
+    instantiate: unsafe extern "C" fn(*mut Handle, Handle, u64) -> Code,
+    launch: unsafe extern "C" fn(Handle, CUstream) -> Code,
+    destroy: unsafe extern "C" fn(Handle) -> Code,
+    destroy_executable: unsafe extern "C" fn(Handle) -> Code,
+}
+
+/// The thread's mode of capture as it was, on every path.
+struct Mode<'a>(&'a Functions, c_uint);
+
+impl<'a> Mode<'a> {
+    /// Lets this thread call what a program's own recording on another thread would forbid it, and what
+    /// would else spoil that recording.
+    fn relaxed(functions: &'a Functions, api: &Api) -> Result<Self> {
+        let mut mode = RELAXED;
+        // SAFETY: reads and writes a number.
+        let code = unsafe { (functions.exchange)(&raw mut mode) };
+        check(api, "cuThreadExchangeStreamCaptureMode", code)?;
+        Ok(Self(functions, mode))
+    }
+}
+
+impl Drop for Mode<'_> {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        let _ = unsafe { (self.0.exchange)(&raw mut self.1) };
+    }
+}
+
+impl Functions {
+    /// All of them, if this driver has them.
+    pub(crate) fn of(api: &Api) -> Option<Self> {
+        Some(Self {
+            exchange: api.exchange_capture_mode?,
+            begin: api.begin_capture?,
+            end: api.end_capture?,
+            instantiate: api.instantiate_graph?,
+            launch: api.launch_graph?,
+            destroy: api.destroy_graph?,
+            destroy_executable: api.destroy_executable_graph?,
+        })
+    }
+
+    /// What `record` puts on a stream, ready to run. The stream has recorded nothing before, and is not
+    /// used any more behind it.
+    pub(crate) fn capture(
+        &self,
+        api: &Api,
+        stream: CUstream,
+        record: impl FnOnce() -> Result<()>,
+    ) -> Result<Handle> {
+        let _mode = Mode::relaxed(self, api)?;
+        // SAFETY: a stream of the current context, which nothing is under way on.
+        let code = unsafe { (self.begin)(stream, RELAXED) };
+        check(api, "cuStreamBeginCapture", code)?;
+        let recorded = record();
+        let (mut graph, mut executable) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: ends what was begun; writes a handle.
+        let code = unsafe { (self.end)(stream, &raw mut graph) };
+        // What went wrong first says more.
+        let ended = recorded.and(check(api, "cuStreamEndCapture", code));
+        let made = ended.and_then(|()| {
+            // SAFETY: the graph that was recorded; writes a handle.
+            let code = unsafe { (self.instantiate)(&raw mut executable, graph, 0) };
+            check(api, "cuGraphInstantiateWithFlags", code)
+        });
+        if !graph.is_null() {
+            // SAFETY: recorded here; what was made of it lives on.
+            let _ = unsafe { (self.destroy)(graph) };
+        }
+        made.map(|()| executable)
+    }
+
+    /// Runs a graph.
+    ///
+    /// # Safety
+    /// Made by [`capture`](Self::capture); the addresses in it are good.
+    pub(crate) unsafe fn launch(&self, api: &Api, graph: Handle, stream: CUstream) -> Result<()> {
+        // SAFETY: the caller's promise.
+        check(api, "cuGraphLaunch", unsafe {
+            (self.launch)(graph, stream)
+        })
+    }
+
+    /// Ends a graph that is not under way.
+    ///
+    /// # Safety
+    /// Made by [`capture`](Self::capture), and used by nobody any more.
+    pub(crate) unsafe fn destroy(&self, api: &Api, graph: Handle) -> Result<()> {
+        let _mode = Mode::relaxed(self, api)?;
+        // SAFETY: the caller's promise.
+        let code = unsafe { (self.destroy_executable)(graph) };
+        check(api, "cuGraphExecDestroy", code)
+    }
+}
+
+/// There are none.
+pub(crate) fn none() -> Error {
+    Error::unsupported("this driver makes no graphs")
+}

@@ -1,0 +1,129 @@
+//! Graphs: what a stream records, made ready to run.
+#![allow(unsafe_code, reason = "calls the runtime")]
+
+use std::ffi::{c_char, c_uint};
+use std::ptr;
+
+use unisono_plugin::{Error, Result};
+
+use crate::api::{Api, Code, Handle};
+use crate::error::check;
+
+/// `hipStreamCaptureModeRelaxed`: other threads may call what they like meanwhile.
+const RELAXED: c_uint = 2;
+/// The first release whose graphs are used. Earlier ones have the functions too, but each of the releases of
+/// ROCm 5 mended what their graphs did wrong.
+const SINCE: i32 = 6;
+
+/// The runtime's functions for graphs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Functions {
+    exchange: unsafe extern "C" fn(*mut c_uint) -> Code,
+    begin: unsafe extern "C" fn(Handle, c_uint) -> Code,
+    end: unsafe extern "C" fn(Handle, *mut Handle) -> Code,
+    instantiate: unsafe extern "C" fn(*mut Handle, Handle, *mut Handle, *mut c_char, usize) -> Code,
+    launch: unsafe extern "C" fn(Handle, Handle) -> Code,
+    destroy: unsafe extern "C" fn(Handle) -> Code,
+    destroy_executable: unsafe extern "C" fn(Handle) -> Code,
+}
+
+/// The thread's mode of capture as it was, on every path.
+struct Mode<'a>(&'a Functions, c_uint);
+
+impl<'a> Mode<'a> {
+    /// Lets this thread call what a program's own recording on another thread would forbid it, and what
+    /// would else spoil that recording.
+    fn relaxed(functions: &'a Functions, api: &Api) -> Result<Self> {
+        let mut mode = RELAXED;
+        // SAFETY: reads and writes a number.
+        let code = unsafe { (functions.exchange)(&raw mut mode) };
+        check(api, "hipThreadExchangeStreamCaptureMode", code)?;
+        Ok(Self(functions, mode))
+    }
+}
+
+impl Drop for Mode<'_> {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        let _ = unsafe { (self.0.exchange)(&raw mut self.1) };
+    }
+}
+
+impl Functions {
+    /// All of them, if this runtime has them and is new enough.
+    pub(crate) fn of(api: &Api) -> Option<Self> {
+        let mut version = 0;
+        // SAFETY: writes a number.
+        let code = unsafe { (api.runtime_version)(&raw mut version) };
+        if check(api, "hipRuntimeGetVersion", code).is_err() || version / 10_000_000 < SINCE {
+            return None;
+        }
+        Some(Self {
+            exchange: api.exchange_capture_mode?,
+            begin: api.begin_capture?,
+            end: api.end_capture?,
+            instantiate: api.instantiate_graph?,
+            launch: api.launch_graph?,
+            destroy: api.destroy_graph?,
+            destroy_executable: api.destroy_executable_graph?,
+        })
+    }
+
+    /// What `record` puts on a stream, ready to run. The stream has recorded nothing before, and is not
+    /// used any more behind it.
+    pub(crate) fn capture(
+        &self,
+        api: &Api,
+        stream: Handle,
+        record: impl FnOnce() -> Result<()>,
+    ) -> Result<Handle> {
+        let _mode = Mode::relaxed(self, api)?;
+        // SAFETY: a stream of the current device, which nothing is under way on.
+        let code = unsafe { (self.begin)(stream, RELAXED) };
+        check(api, "hipStreamBeginCapture", code)?;
+        let recorded = record();
+        let (mut graph, mut executable) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: ends what was begun; writes a handle.
+        let code = unsafe { (self.end)(stream, &raw mut graph) };
+        // What went wrong first says more.
+        let ended = recorded.and(check(api, "hipStreamEndCapture", code));
+        let made = ended.and_then(|()| {
+            let (node, log) = (ptr::null_mut(), ptr::null_mut());
+            // SAFETY: the graph that was recorded; writes a handle, and no log into no room.
+            let code = unsafe { (self.instantiate)(&raw mut executable, graph, node, log, 0) };
+            check(api, "hipGraphInstantiate", code)
+        });
+        if !graph.is_null() {
+            // SAFETY: recorded here; what was made of it lives on.
+            let _ = unsafe { (self.destroy)(graph) };
+        }
+        made.map(|()| executable)
+    }
+
+    /// Runs a graph.
+    ///
+    /// # Safety
+    /// Made by [`capture`](Self::capture); the addresses in it are good.
+    pub(crate) unsafe fn launch(&self, api: &Api, graph: Handle, stream: Handle) -> Result<()> {
+        // SAFETY: the caller's promise.
+        check(api, "hipGraphLaunch", unsafe {
+            (self.launch)(graph, stream)
+        })
+    }
+
+    /// Ends a graph that is not under way.
+    ///
+    /// # Safety
+    /// Made by [`capture`](Self::capture), and used by nobody any more.
+    pub(crate) unsafe fn destroy(&self, api: &Api, graph: Handle) -> Result<()> {
+        let _mode = Mode::relaxed(self, api)?;
+        // SAFETY: the caller's promise.
+        let code = unsafe { (self.destroy_executable)(graph) };
+        check(api, "hipGraphExecDestroy", code)
+    }
+}
+
+/// There are none.
+pub(crate) fn none() -> Error {
+    Error::unsupported("this runtime makes no graphs")
+}
