@@ -26,6 +26,7 @@ mod lines;
 mod mapping;
 mod memory;
 mod process;
+mod proof;
 mod regions;
 mod report;
 mod runtime;

@@ -1,12 +1,10 @@
 //! Memory: the device's, and the host's that devices reach.
 //!
-//! What can be exported has a proof: a nonce behind the data, which its description repeats. An
-//! importer that finds it has mapped what was exported, whatever became of process ids and descriptors
-//! meanwhile.
+//! What can be exported has a proof (`proof`).
 //!
 //! Signals, counters and staging are host memory. So the CPU can end every wait, other processes map
 //! them without the vendor's help, and no flag is waited for across a bus that only one vendor knows.
-#![allow(unsafe_code, reason = "registers and copies memory by address")]
+#![allow(unsafe_code, reason = "registers memory by address")]
 
 use std::os::fd::IntoRawFd;
 use std::sync::Arc;
@@ -22,12 +20,9 @@ use crate::fork::Unforked;
 use crate::freed::Freed;
 use crate::lines::Piece;
 use crate::mapping::Mapping;
-use crate::process::Nonce;
+use crate::proof::{PROOF, nonce, proof_of};
 use crate::state::{SIGNAL, State};
 use crate::{Block, Runtime, fork, start_time};
-
-/// Bytes behind the data for the proof.
-const PROOF: u64 = 64;
 
 /// Memory of a device of this plugin. Dropping it lets go of what it holds.
 pub struct AcceleratorMemory<R: Runtime> {
@@ -71,15 +66,6 @@ enum What<R: Runtime> {
 fn too_much(bytes: u64) -> Error {
     let what = format!("{bytes} bytes are more than any device has");
     Error::new(Status::OutOfMemory, what)
-}
-
-fn nonce() -> Result<Nonce> {
-    let mut nonce = Nonce::default();
-    getrandom::fill(&mut nonce).map_err(|error| {
-        let what = format!("the system gives no random bytes: {error}");
-        Error::new(Status::Device, what)
-    })?;
-    Ok(nonce)
 }
 
 impl<R: Runtime> AcceleratorMemory<R> {
@@ -401,30 +387,6 @@ impl<R: Runtime> AcceleratorMemory<R> {
             imported: true,
         })
     }
-}
-
-/// Writes a proof, or reads it.
-fn proof_of<R: Runtime>(
-    device: &State<R>,
-    block: &R::Block,
-    offset: u64,
-    write: Option<&Nonce>,
-) -> Result<Nonce> {
-    let line = device.line()?;
-    let (near, far) = (line.address(), block.base() + offset);
-    if let Some(nonce) = write {
-        line.put(nonce);
-    }
-    let (dst, src) = if write.is_some() {
-        (far, near)
-    } else {
-        (near, far)
-    };
-    device.run("the proof of shared memory", |runtime, stream| {
-        // SAFETY: both are kept for the call, which waits; the block has so many bytes there.
-        unsafe { runtime.copy(stream, dst, src, PROOF) }
-    })?;
-    Ok(line.get())
 }
 
 fn place<R: Runtime>(device: &State<R>, of: DeviceId) -> Place {

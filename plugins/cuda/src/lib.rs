@@ -18,6 +18,7 @@ mod context;
 mod device;
 mod error;
 mod facts;
+mod foreign;
 mod graph;
 mod kernels;
 mod params;

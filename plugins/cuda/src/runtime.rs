@@ -5,13 +5,11 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
-use cudarc::driver::sys::{
-    CUevent, CUfunction, CUpointer_attribute_enum as P, CUstream, cudaError_enum as C,
-};
+use cudarc::driver::sys::{CUevent, CUfunction, CUstream, cudaError_enum as C};
 use unisono_kernels::parameters::{Pieces, Reduce, Scale, Table};
 use unisono_kernels::{THREADS, TYPES, blocks};
 use unisono_plugin::abi::{CommandCopy, CommandReduce, CommandScale};
-use unisono_plugin::{DeviceId, Error, MemoryView, Place, Result};
+use unisono_plugin::{DeviceId, Error, Result};
 use unisono_plugin_accelerator::{
     FlagCommand, FlagKernel, Foreign, MemoryOperation, Process, Runtime,
 };
@@ -21,6 +19,7 @@ use crate::block::CudaBlock;
 use crate::device::Opened;
 use crate::error::{check, error};
 use crate::facts::Flush;
+use crate::foreign;
 use crate::graph::{self, Handle};
 use crate::kernels::Kernels;
 
@@ -127,14 +126,6 @@ impl CudaRuntime {
     fn grid(&self, bytes: u64, repeat: u64) -> (u32, u32, u32) {
         let blocks = blocks(bytes, self.device.facts.processors);
         (blocks, repeat.min(65535) as u32, THREADS)
-    }
-
-    fn attribute<T: Default>(api: &Api, which: P, address: u64) -> Option<T> {
-        let mut value = T::default();
-        let to = (&raw mut value).cast();
-        // SAFETY: each attribute is asked for with its own type.
-        let code = unsafe { (api.pointer)(to, which as u32, address) };
-        (code == 0).then_some(value)
     }
 }
 
@@ -443,38 +434,7 @@ unsafe impl Runtime for CudaRuntime {
     }
 
     fn foreign(&self, address: u64) -> Result<Option<Foreign>> {
-        self.with(|api| {
-            let kind = Self::attribute::<u32>(api, P::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
-            // 1 is the host's, 2 a device's.
-            let Some(kind @ (1 | 2)) = kind else {
-                return Ok(None);
-            };
-            let base = Self::attribute(api, P::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address);
-            let bytes = Self::attribute(api, P::CU_POINTER_ATTRIBUTE_RANGE_SIZE, address);
-            let (Some(base), Some(bytes)) = (base, bytes) else {
-                return Ok(None);
-            };
-            let ordinal =
-                Self::attribute::<i32>(api, P::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address);
-            let host = Self::attribute(api, P::CU_POINTER_ATTRIBUTE_HOST_POINTER, base);
-            let ids = &self.device.ids;
-            let id = ordinal.and_then(|o| ids.get(usize::try_from(o).ok()?).copied());
-            Ok(Some(Foreign {
-                view: MemoryView {
-                    place: if kind == 1 {
-                        Place::Host
-                    } else {
-                        Place::Device
-                    },
-                    base,
-                    host: if kind == 1 { host.unwrap_or(0) } else { 0 },
-                    bytes,
-                    generation: Self::attribute(api, P::CU_POINTER_ATTRIBUTE_BUFFER_ID, address)
-                        .unwrap_or(0),
-                    device: id.unwrap_or_default(),
-                },
-            }))
-        })
+        self.with(|api| Ok(foreign::at(api, &self.device.ids, address)))
     }
 
     fn flush_remote_writes(&self) -> Result<()> {

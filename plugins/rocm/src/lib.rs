@@ -17,6 +17,7 @@ mod block;
 mod device;
 mod error;
 mod facts;
+mod foreign;
 mod graph;
 mod kernels;
 mod management;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use unisono_kernels::parameters::{Pieces, Reduce, Scale, Table};
 use unisono_kernels::{THREADS, TYPES, blocks};
 use unisono_plugin::abi::{CommandCopy, CommandReduce, CommandScale};
-use unisono_plugin::{DeviceId, Error, MemoryView, Place, Result};
+use unisono_plugin::{DeviceId, Error, Result};
 use unisono_plugin_accelerator::{
     FlagCommand, FlagKernel, Foreign, MemoryOperation, Process, Runtime,
 };
@@ -20,6 +20,7 @@ use crate::api::{
 use crate::block::RocmBlock;
 use crate::device::Opened;
 use crate::error::{check, error};
+use crate::foreign;
 use crate::graph;
 use crate::kernels::Kernels;
 use crate::operate::{Step, steps};
@@ -39,11 +40,6 @@ const BY_DMA: u32 = 1024;
 const BUFFER: usize = 1;
 const BUFFER_SIZE: usize = 2;
 const END: usize = 3;
-/// Attributes of an address.
-const HOST_POINTER: u32 = 4;
-const BUFFER_ID: u32 = 7;
-const DEVICE_ORDINAL: u32 = 9;
-
 /// The runtime for one device.
 #[derive(Debug)]
 pub struct RocmRuntime {
@@ -146,15 +142,6 @@ impl RocmRuntime {
     fn grid(&self, bytes: u64, repeat: u64) -> (u32, u32, u32) {
         let blocks = blocks(bytes, self.device.facts.processors);
         (blocks, repeat.min(65535) as u32, THREADS)
-    }
-
-    /// # Safety
-    /// The attribute is of this type.
-    unsafe fn attribute<T>(api: &Api, which: u32, address: u64, none: T) -> Option<T> {
-        let mut value = none;
-        // SAFETY: the caller's promise.
-        let code = unsafe { (api.pointer)((&raw mut value).cast(), which, at(address)) };
-        (code == SUCCESS).then_some(value)
     }
 }
 
@@ -489,41 +476,7 @@ unsafe impl Runtime for RocmRuntime {
     }
 
     fn foreign(&self, address: u64) -> Result<Option<Foreign>> {
-        self.with(|api| {
-            let (mut base, mut bytes) = (ptr::null_mut(), 0);
-            // SAFETY: writes an address and a size; an address that is none is refused.
-            let code = unsafe { (api.range)(&raw mut base, &raw mut bytes, at(address)) };
-            if code != SUCCESS {
-                return Ok(None);
-            }
-            let base = base as u64;
-            // SAFETY: a pointer, an int and a number of 64 bits.
-            let (host, ordinal, generation) = unsafe {
-                (
-                    Self::attribute(api, HOST_POINTER, base, 0_u64).unwrap_or(0),
-                    Self::attribute(api, DEVICE_ORDINAL, address, -1_i32).unwrap_or(-1),
-                    Self::attribute(api, BUFFER_ID, address, 0_u64).unwrap_or(0),
-                )
-            };
-            // The kind of memory has changed its numbers; an address for the CPU has not.
-            let place = if host == 0 {
-                Place::Device
-            } else {
-                Place::Host
-            };
-            let id = usize::try_from(ordinal).ok();
-            let id = id.and_then(|ordinal| self.device.ids.get(ordinal).copied());
-            Ok(Some(Foreign {
-                view: MemoryView {
-                    place,
-                    base,
-                    host,
-                    bytes: bytes as u64,
-                    generation,
-                    device: id.unwrap_or_default(),
-                },
-            }))
-        })
+        self.with(|api| Ok(foreign::at(api, &self.device.ids, address)))
     }
 
     fn flush_remote_writes(&self) -> Result<()> {

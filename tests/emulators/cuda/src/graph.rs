@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use unisono_emulator::{Capture, Graph};
+use unisono_emulator::{Capability, Capture, Graph};
 
 use crate::answer::{driver, give};
 use crate::code;
@@ -75,6 +75,9 @@ driver! {
     fn cuGraphInstantiateWithFlags(runnable: *mut u64, graph: u64, flags: u64) {
         if flags != 0 {
             return Err(code::INVALID_VALUE);
+        }
+        if !machine()?.facts.has(Capability::Graphs) {
+            return Err(code::NOT_SUPPORTED);
         }
         synchronise("cuGraphInstantiateWithFlags")?;
         let made = RUNNABLE.add(Arc::new(Graph::clone(&*GRAPHS.get(graph)?)))?;

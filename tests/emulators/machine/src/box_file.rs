@@ -140,6 +140,8 @@ pub enum Capability {
     Dmabuf,
     /// 64-bit writes and waits in streams.
     StreamMemory,
+    /// What streams record can be run.
+    Graphs,
     /// Devices reach each other's memory.
     Peer,
     /// The management library.

@@ -7,20 +7,22 @@ use libloading::Library;
 
 /// The emulator of this process.
 #[derive(Debug)]
-pub struct Calls(Library);
+pub struct Calls {
+    library: Library,
+    /// How the names of the runtime's functions begin. Emulators of one vendor call those of another: of
+    /// each call only the outer one counts.
+    begin: &'static str,
+}
 
-/// Functions that hand work to a stream, by how their names begin.
-const WORK: [&str; 10] = [
-    "cuLaunchKernel",
-    "cuMemcpyAsync",
-    "cuStreamBatchMemOp",
-    "cuGraphLaunch",
-    "hipModuleLaunchKernel",
-    "hipMemcpyAsync",
-    "hipStreamWriteValue",
-    "hipStreamWaitValue",
-    "hipGraphLaunch",
-    "hipMemsetAsync",
+/// Functions that hand work to a stream, by how their names begin behind the vendor's.
+const WORK: [&str; 7] = [
+    "LaunchKernel",
+    "ModuleLaunchKernel",
+    "MemcpyAsync",
+    "StreamBatchMemOp",
+    "StreamWriteValue",
+    "StreamWaitValue",
+    "GraphLaunch",
 ];
 
 impl Calls {
@@ -30,36 +32,46 @@ impl Calls {
     /// If there is none.
     #[must_use]
     pub fn of(plugin: &str) -> Self {
-        let library = match plugin {
-            "rocm" => "libamdhip64.so.6",
-            _ => "libcuda.so.1",
+        let (name, begin) = match plugin {
+            "rocm" => ("libamdhip64.so.6", "hip"),
+            _ => ("libcuda.so.1", "cu"),
         };
         // SAFETY: the plugin has opened it already.
-        Self(unsafe { Library::new(library) }.expect("the runtime"))
+        let library = unsafe { Library::new(name) }.expect("the runtime");
+        Self { library, begin }
     }
 
-    /// Calls so far of all functions whose names begin so.
+    /// Calls so far of all functions whose names begin so, behind what they all begin with.
     ///
     /// # Panics
     /// If the library is no emulator.
     #[must_use]
     pub fn count(&self, begin: &str) -> u64 {
-        let text = CString::new(begin).expect("a name");
+        let text = CString::new(format!("{}{begin}", self.begin)).expect("a name");
         // SAFETY: the emulator's function has this type, and the text ends with a NUL.
         unsafe {
             let function = self
-                .0
+                .library
                 .get::<unsafe extern "C" fn(*const c_char) -> u64>(b"unisono_emulator_calls\0");
             function.expect("an emulator")(text.as_ptr())
         }
     }
 
-    /// Calls so far that handed work to streams. Emulators of one vendor call those of another: of each
-    /// work only the outer call counts.
+    /// Calls so far that handed work to streams.
     #[must_use]
-    pub fn work(&self, plugin: &str) -> u64 {
-        let outer = if plugin == "rocm" { "hip" } else { "cu" };
-        let all = WORK.iter().filter(|name| name.starts_with(outer));
-        all.map(|name| self.count(name)).sum()
+    pub fn work(&self) -> u64 {
+        WORK.iter().map(|name| self.count(name)).sum()
+    }
+
+    /// Graphs launched so far.
+    #[must_use]
+    pub fn launches(&self) -> u64 {
+        self.count("GraphLaunch")
+    }
+
+    /// Graphs that there are: made and not ended.
+    #[must_use]
+    pub fn graphs(&self) -> u64 {
+        self.count("GraphInstantiate") - self.count("GraphExecDestroy")
     }
 }

@@ -10,6 +10,7 @@ mod collectives;
 mod conformance;
 mod driver;
 mod emulated;
+mod flags;
 mod values;
 
 pub use attempts::{all_of_all_types, attempt, attempts};
@@ -21,4 +22,5 @@ pub use collectives::{
 pub use conformance::{answer, conforms};
 pub use driver::{Driver, Handle};
 pub use emulated::{Emulated, built};
+pub use flags::Flags;
 pub use values::Values;

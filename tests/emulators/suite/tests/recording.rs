@@ -4,38 +4,14 @@
     reason = "calls the driver, and hands addresses to streams"
 )]
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use unisono::PluginRequest;
-use unisono::hal::{
-    Batch, Device, Memory, MemoryKind, MemoryRequest, Queue, Reduce, State, Stream,
-};
-use unisono_emulated_tests::{Driver, Emulated, Values};
+use unisono::hal::{Batch, Queue, Reduce, State, Stream};
+use unisono_emulated_tests::{Driver, Emulated, Flags, Values};
 use unisono_tests::Rng;
 
 const LEN: usize = 300;
-const LINE: u64 = 64;
-
-struct Flags(Memory);
-
-impl Flags {
-    fn new(device: &Device) -> Self {
-        let request = MemoryRequest::new(MemoryKind::Signal, 8 * LINE);
-        Self(device.alloc(&request).expect("flags"))
-    }
-
-    fn line(&self, number: u64) -> u64 {
-        self.0.base() + number * LINE
-    }
-
-    fn value(&self, number: u64) -> u64 {
-        let at = self.0.host_ptr().expect("flags that the CPU sees");
-        // SAFETY: a word of a line, accessed atomically by all.
-        let word = unsafe { AtomicU64::from_ptr(at.add((number * LINE) as usize).cast()) };
-        word.load(Ordering::Acquire)
-    }
-}
 
 fn run(stream: &mut Stream, batch: &mut Batch) {
     let end = Instant::now() + Duration::from_secs(20);
