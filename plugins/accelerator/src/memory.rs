@@ -71,7 +71,8 @@ fn too_much(bytes: u64) -> Error {
 impl<R: Runtime> AcceleratorMemory<R> {
     fn new(device: &Arc<State<R>>, mut view: MemoryView, keep: Keep<R>) -> Self {
         let regions = &device.process().regions;
-        view.generation = regions.next_generation();
+        let is_private = matches!(&keep, Keep::Kept(kept) if kept.description.is_none());
+        view.generation = regions.next_generation(is_private);
         regions.insert(view);
         Self {
             view,

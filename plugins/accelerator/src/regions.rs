@@ -26,6 +26,14 @@ pub(crate) struct Recent {
     next: usize,
 }
 
+/// Set in ids of memory that no other process can reach.
+const PRIVATE: u64 = 1 << 62;
+
+/// Whether memory, by its allocation id, is known to no other process.
+pub(crate) const fn is_private(generation: u64) -> bool {
+    generation >= OWN && generation & PRIVATE != 0
+}
+
 /// Whether an allocation id is the plugin's own.
 pub(crate) const fn is_own(generation: u64) -> bool {
     generation >= OWN
@@ -41,8 +49,9 @@ impl Regions {
     }
 
     /// An allocation id that no other memory of this process ever has.
-    pub(crate) fn next_generation(&self) -> u64 {
-        self.generation.fetch_add(1, Ordering::Relaxed)
+    pub(crate) fn next_generation(&self, is_private: bool) -> u64 {
+        let id = self.generation.fetch_add(1, Ordering::Relaxed);
+        if is_private { id | PRIVATE } else { id }
     }
 
     pub(crate) fn insert(&self, view: MemoryView) {

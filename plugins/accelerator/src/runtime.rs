@@ -116,6 +116,10 @@ pub unsafe trait Runtime: Send + Sync + Sized + 'static {
     /// # Safety
     /// As [`copy`](Self::copy).
     unsafe fn operate(&self, stream: Self::Stream, operations: &[MemoryOperation]) -> Result<()>;
+    /// Whether a stream that waits has a kernel on the device, also where no graph is at work.
+    fn waits_by_kernel(&self) -> bool {
+        false
+    }
     /// Whether there are kernels for flags: words are then compared, and batches can be recorded.
     fn has_flag_kernels(&self) -> bool;
     /// Runs a kernel for flags.
@@ -128,11 +132,15 @@ pub unsafe trait Runtime: Send + Sync + Sized + 'static {
     fn graphs(&self) -> bool {
         false
     }
-    /// Makes a graph of what `record` puts on the stream that it is given; nothing of it runs. May block
-    /// behind all that the device has under way. No other thread's calls are in its way, nor its calls in
-    /// theirs.
-    fn capture(&self, record: &mut dyn FnMut(Self::Stream) -> Result<()>) -> Result<Self::Graph> {
-        let _ = record;
+    /// Makes a graph of what `record` puts on the stream that it is given, which has this priority; nothing
+    /// of it runs. May block behind all that the device has under way. No other thread's calls are in its
+    /// way, nor its calls in theirs.
+    fn capture(
+        &self,
+        priority: i64,
+        record: &mut dyn FnMut(Self::Stream) -> Result<()>,
+    ) -> Result<Self::Graph> {
+        let _ = (priority, record);
         Err(Error::unsupported("this runtime makes no graphs"))
     }
     /// As [`copy`](Self::copy), on a stream that records.

@@ -347,10 +347,14 @@ unsafe impl Runtime for CudaRuntime {
         self.graphs.is_some()
     }
 
-    fn capture(&self, record: &mut dyn FnMut(CudaStream) -> Result<()>) -> Result<CudaGraph> {
+    fn capture(
+        &self,
+        priority: i64,
+        record: &mut dyn FnMut(CudaStream) -> Result<()>,
+    ) -> Result<CudaGraph> {
         let graphs = self.graphs.ok_or_else(graph::none)?;
         // One of its own: nothing waits on it, and what goes wrong goes with it.
-        let stream = self.create_stream(0)?;
+        let stream = self.create_stream(priority)?;
         let made = self.with(|api| graphs.capture(api, stream.0, || record(stream)));
         self.destroy_stream(stream);
         made.map(CudaGraph)

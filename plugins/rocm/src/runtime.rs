@@ -364,6 +364,10 @@ unsafe impl Runtime for RocmRuntime {
         })
     }
 
+    fn waits_by_kernel(&self) -> bool {
+        true
+    }
+
     fn has_flag_kernels(&self) -> bool {
         true
     }
@@ -382,10 +386,14 @@ unsafe impl Runtime for RocmRuntime {
         self.graphs.is_some()
     }
 
-    fn capture(&self, record: &mut dyn FnMut(RocmStream) -> Result<()>) -> Result<RocmGraph> {
+    fn capture(
+        &self,
+        priority: i64,
+        record: &mut dyn FnMut(RocmStream) -> Result<()>,
+    ) -> Result<RocmGraph> {
         let graphs = self.graphs.ok_or_else(graph::none)?;
         // One of its own: nothing waits on it, and what goes wrong goes with it.
-        let stream = self.create_stream(0)?;
+        let stream = self.create_stream(priority)?;
         let made = self.with(|api| graphs.capture(api, stream.0, || record(stream)));
         self.destroy_stream(stream);
         made.map(RocmGraph)

@@ -66,6 +66,8 @@ pub struct AcceleratorStream<R: Runtime> {
     recent: Recent,
     /// Memory that the batch at hand names: where it begins, and its allocation id.
     named: Vec<(u64, u64)>,
+    /// It waits for a flag that no other process can raise.
+    waits_for_own: bool,
     /// What a batch comes down to is written down here and not handed over.
     script: Option<step::Script>,
     /// Room for the next such list.
@@ -114,6 +116,7 @@ impl<R: Runtime> AcceleratorStream<R> {
             pending: Vec::new(),
             recent: Recent::default(),
             named: Vec::new(),
+            waits_for_own: false,
             script: None,
             spare: Vec::new(),
             graphs: Self::graphs_for(device, tenure),

@@ -4,6 +4,13 @@
 //! A program's stream, one that records, one whose counters a recording advances, and a batch with an
 //! event go the usual way. So does a batch whose graph is still under way, or for which the device's
 //! queue has no room.
+//!
+//! So does, where a stream waits without a kernel but a graph with one, a batch that waits for a flag of
+//! this process alone: such a flag is raised by a program's stream, and what that runs before may need the
+//! whole device for itself, and never begin while a kernel waits there.
+//!
+//! A graph is made only while nothing is under way on the device, as that may block behind it. A call in
+//! the order of a program's stream is always under way there, so it makes none.
 #![allow(
     unsafe_code,
     reason = "calls the runtime with the addresses of commands"
@@ -55,7 +62,8 @@ impl<R: Runtime> AcceleratorStream<R> {
         let failures = device.failed_graphs.load(Ordering::Relaxed);
         // A kernel that waits keeps a device from the other processes that share it.
         let shared = device.is_shared.load(Ordering::Relaxed);
-        if failures >= FAILURES || shared || !self.recorded.is_empty() {
+        let own_wait = self.waits_for_own && !device.runtime.waits_by_kernel();
+        if failures >= FAILURES || shared || own_wait || !self.recorded.is_empty() {
             return Ok(0);
         }
         graphs.forget_removed(&device.process().regions);
@@ -141,9 +149,13 @@ impl<R: Runtime> AcceleratorStream<R> {
 
     fn make(&mut self, batch: &Batch<'_, AcceleratorEvent<R>>) -> Result<Made<R>> {
         let steps = self.write_down(batch, true)?;
+        let priority = match self.tenure {
+            Tenure::Own(priority) => priority,
+            Tenure::Wrapped | Tenure::Common => 0,
+        };
         let runtime = &*self.device.runtime;
         let table = self.device.tables.take(runtime)?;
-        let graph = runtime.capture(&mut |stream| {
+        let graph = runtime.capture(priority, &mut |stream| {
             // SAFETY: checked to be memory of the device, and checked again before each launch, with its
             // allocation ids; the table is kept with the graph.
             unsafe { table::record(runtime, stream, &table, &steps) }

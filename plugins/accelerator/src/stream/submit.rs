@@ -14,6 +14,7 @@ use super::AcceleratorStream;
 use super::control::{On, Waiting};
 use super::step::Step;
 use crate::event::{AcceleratorEvent, Awaited};
+use crate::regions::is_private;
 use crate::{FlagCommand, FlagKernel, MemoryOperation, Runtime};
 
 /// Writes and waits that are handed over at once, at most.
@@ -23,13 +24,19 @@ impl<R: Runtime> AcceleratorStream<R> {
     /// Looks at all commands of a batch before any is taken.
     pub(super) fn verify(&mut self, batch: &Batch<'_, AcceleratorEvent<R>>) -> Result<()> {
         self.named.clear();
+        self.waits_for_own = false;
         for command in batch {
             match command {
                 Command::Copy(command) => self.check_copy(command)?,
                 Command::Reduce(command) => self.check_reduce(command)?,
                 Command::Scale(command) => self.check_scale(command)?,
                 Command::Signal(command) => self.check_signal(command)?,
-                Command::Wait(command) => self.check_wait(command)?,
+                Command::Wait(command) => {
+                    let flag = self.named.len();
+                    self.check_wait(command)?;
+                    let flag = self.named.get(flag);
+                    self.waits_for_own |= flag.is_some_and(|(_, id)| is_private(*id));
+                }
                 Command::Record(_) | Command::WaitEvent(_) => {}
                 _ => return Err(Error::unsupported("a command that this stream has not")),
             }

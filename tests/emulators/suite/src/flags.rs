@@ -8,7 +8,7 @@ use unisono::hal::{Device, Memory, MemoryKind, MemoryRequest};
 /// Bytes of a line.
 const LINE: u64 = 64;
 
-/// Eight lines of a device's signal memory.
+/// Eight lines of a device's signal memory, as peers map it.
 #[derive(Debug)]
 pub struct Flags(Memory);
 
@@ -19,6 +19,13 @@ impl Flags {
     /// If the device has no such memory; so for all here.
     #[must_use]
     pub fn new(device: &Device) -> Self {
+        let request = MemoryRequest::new(MemoryKind::Signal, 8 * LINE).exportable();
+        Self(device.alloc(&request).expect("flags"))
+    }
+
+    /// As [`new`](Self::new), which no other process can map.
+    #[must_use]
+    pub fn private(device: &Device) -> Self {
         let request = MemoryRequest::new(MemoryKind::Signal, 8 * LINE);
         Self(device.alloc(&request).expect("flags"))
     }

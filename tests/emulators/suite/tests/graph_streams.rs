@@ -53,6 +53,11 @@ impl Bench {
     fn batch(&self, words: [u64; 3]) -> Batch {
         // SAFETY: memory of this test, which waits for all that uses it.
         let mut batch = unsafe { Batch::new() };
+        self.add_to(&mut batch, words);
+        batch
+    }
+
+    fn add_to(&self, batch: &mut Batch, words: [u64; 3]) {
         let (src, mid, dst) = (&self.src, &self.mid, &self.dst);
         batch.wait(self.flags.line(0), self.flags.line(4), Some(words));
         batch.copy(mid.address(), src.address(), (LEN * 4) as u64);
@@ -71,7 +76,6 @@ impl Bench {
             streaming: false,
         });
         batch.signal(self.flags.line(1), self.flags.line(5), 0, Some(words));
-        batch
     }
 
     /// Opens the gate for one batch.
@@ -206,6 +210,38 @@ fn a_graph_finds_other_words() {
         };
         assert_eq!(error.status, Status::Mismatch, "{error}");
         assert_eq!(error.words, [1, 2, 8], "{error}");
+    });
+}
+
+/// A flag that only this process raises is raised by a program's stream, whose work may need the whole
+/// device: where a stream can wait without a kernel, no graph does it with one.
+#[test]
+fn no_kernel_waits_for_a_program() {
+    on_each_vendor("no_kernel_waits_for_a_program", |mut bench| {
+        let mut stream = bench.device().stream(0).expect("a stream");
+        let own = Flags::private(bench.device());
+        let by_kernel = std::env::var(PLUGIN).is_ok_and(|plugin| plugin == "rocm");
+        for round in 1..=8 {
+            let words = [1, 2, round];
+            // SAFETY: memory of this test, which waits for all that uses it.
+            let (mut batch, mut ready) = unsafe { (Batch::new(), Batch::new()) };
+            batch.wait(own.line(0), own.line(4), None);
+            bench.add_to(&mut batch, words);
+            ready.signal(own.line(0), own.line(6), 0, None);
+            let before = bench.calls.launches();
+            submit(&mut stream, &mut batch);
+            let graphs = u64::from(by_kernel && round > 2);
+            assert_eq!(bench.calls.launches() - before, graphs, "round {round}");
+            bench.open(words);
+            assert_eq!(
+                bench.flags.value(1),
+                round - 1,
+                "nothing passes the own flag"
+            );
+            submit(&mut bench.opener, &mut ready);
+            settle(&mut stream);
+            assert_eq!(bench.flags.value(1), round);
+        }
     });
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use unisono::plan::Op;
 use unisono::{Communicator, InitOptions, PluginRequest, RawCall, ReduceOp, Sizes};
-use unisono_emulated_tests::{Calls, Emulated, Values, all_done, call};
+use unisono_emulated_tests::{Calls, Driver, Emulated, Values, all_done, call};
 use unisono_tests::{Exit, Rank, Rng, threads};
 
 /// Vendors' plugins, and a machine of the devices of each.
@@ -166,6 +166,60 @@ fn threads_of_one_process_repeat_calls() {
         all_done(&exits);
         assert!(number(&exits[0], "launches") > 0, "{exits:?}");
     }
+}
+
+/// Calls in the order of a program's stream go the usual way, between blocking ones that are graphs: they
+/// use the same counters.
+#[test]
+#[allow(
+    unsafe_code,
+    reason = "calls the driver, and hands addresses to collectives"
+)]
+fn calls_on_a_programs_stream() {
+    const LEN: usize = 1000;
+    let test = "calls_on_a_programs_stream";
+    let Some(machine) = Emulated::new(test, "h100x8", |text| text + DELAYS) else {
+        return;
+    };
+    let ranks = machine.job(test, 3).start(|rank| {
+        let world = rank.init(with_graphs("cuda", true));
+        let (driver, calls) = (Driver::open(), Calls::of("cuda"));
+        driver.enter(world.rank() as i32);
+        let native = driver.stream();
+        // SAFETY: the stream lives as long as the process.
+        let stream = unsafe { world.wrap_stream(native as u64) }.expect("a stream");
+        let data = Values::<i32>::new(world.device(), LEN);
+        for round in 0..2 * WARM {
+            if round % 4 != 3 {
+                all_reduce(&world, &calls, &data, LEN, round);
+                continue;
+            }
+            let launched = calls.launches();
+            let mine: Vec<i32> = (0..LEN).map(|at| given(world.rank(), round, at)).collect();
+            data.write(&mine);
+            let call = RawCall {
+                op: Op::AllReduce,
+                input: data.address(),
+                output: data.address(),
+                sizes: Sizes::Equal(LEN as u64),
+                dtype: unisono::DataType::I32,
+                reduction: Some(ReduceOp::Sum.into()),
+            };
+            // SAFETY: device memory that lives until the stream has been waited for.
+            drop(unsafe { world.on(&stream).start_raw(call) }.expect("it starts"));
+            driver.synchronise(native);
+            assert_eq!(calls.launches(), launched, "a graph");
+            for (at, found) in data.read().into_iter().enumerate() {
+                let sum: i32 = (0..world.size()).map(|rank| given(rank, round, at)).sum();
+                assert_eq!(found, sum, "element {at} of round {round}");
+            }
+        }
+        stream.synchronize().expect("no error");
+        assert!(calls.launches() > 0, "no graph");
+        world.finalize().expect("finalize");
+        rank.say("done");
+    });
+    all_done(&ranks.finish());
 }
 
 /// Memory that lies where other memory was gets graphs of its own: the emulator ends a device whose graph
