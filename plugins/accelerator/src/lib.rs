@@ -11,6 +11,7 @@
 //!   (`watcher`);
 //! - flags and counters are host memory that every process can map, so that an abort can always release
 //!   a wait (`memory`);
+//! - batches that are repeated run as graphs of the runtime's (`stream/replay.rs`);
 //! - native streams are kept and dealt out again: hardware has few independent queues, and a stream
 //!   that waits holds up the others of its queue.
 //!

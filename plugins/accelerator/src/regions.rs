@@ -148,6 +148,16 @@ mod tests {
     }
 
     #[test]
+    fn ids_say_whether_others_reach_the_memory() {
+        let regions = Regions::new();
+        let ids = [true, false, true].map(|is_private| regions.next_generation(is_private));
+        assert_eq!(ids.map(is_private), [true, false, true]);
+        assert!(ids.into_iter().all(is_own) && ids[0] != ids[2]);
+        // A vendor's, whatever its bits are below the highest.
+        assert!(!is_own(PRIVATE | 7) && !is_private(PRIVATE | 7));
+    }
+
+    #[test]
     fn the_innermost_counts() {
         let regions = Regions::new();
         regions.insert(view(1000, 1000, 1));

@@ -11,8 +11,8 @@ use crate::error::check;
 
 /// `hipStreamCaptureModeRelaxed`: other threads may call what they like meanwhile.
 const RELAXED: c_uint = 2;
-/// The first release whose graphs are used. Earlier ones have the functions too, but each of the releases of
-/// ROCm 5 mended what their graphs did wrong.
+/// The first release whose graphs are used. Earlier ones have the functions too, but the releases of ROCm 5
+/// still mended what graphs did.
 const SINCE: i32 = 6;
 
 /// The runtime's functions for graphs.
