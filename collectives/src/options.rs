@@ -172,7 +172,8 @@ pub struct InitOptions {
     pub loader: Loader,
     /// Plugins in order of preference. The first with a device gives this rank its device, unless
     /// `device` says otherwise: the one of its number on the node, from the first again where there
-    /// are more ranks than devices.
+    /// are more ranks than devices. One whose driver is not on this machine is left out with a warning;
+    /// it is an error if this rank's device is one of its, or would be the CPU in its stead.
     pub plugins: Vec<PluginRequest>,
     /// The plugin and the number of the device that this rank uses.
     pub device: Option<(String, u32)>,

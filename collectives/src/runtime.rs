@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use unisono_hal::{Instance, ParamKind, ParamSpec, Plugin};
+use unisono_hal::{Instance, ParamKind, ParamSpec, Plugin, Status};
 
 use crate::error::{Error, Result};
 use crate::options::{InitOptions, PluginRequest};
@@ -14,6 +14,20 @@ use crate::options::{InitOptions, PluginRequest};
 pub(crate) struct Loaded {
     pub name: String,
     pub instance: Instance,
+}
+
+/// The plugins that this rank uses, in their order, and those that are left out of them.
+pub(crate) struct Plugins {
+    pub loaded: Vec<Loaded>,
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A plugin whose driver is not on this machine.
+pub(crate) struct LeftOut {
+    pub name: String,
+    /// How many of those that are used stand before it.
+    pub before: usize,
+    pub why: String,
 }
 
 /// The parameter that the contract lets the host fill in: the interfaces that may be used.
@@ -27,16 +41,32 @@ struct Known {
     instances: HashMap<(Key, Vec<(String, String)>), Loaded>,
 }
 
-/// Loads and instantiates the plugins that `options` name, or finds those that are there already.
-pub(crate) fn plugins(options: &InitOptions, interfaces: &str) -> Result<Vec<Loaded>> {
+/// Loads and instantiates the plugins that `options` name, or finds those that are there already. Hosts
+/// of one job need not all have the drivers of all vendors: a plugin without its own is left out, unless
+/// this rank's device is said to be one of its.
+pub(crate) fn plugins(options: &InitOptions, interfaces: &str) -> Result<Plugins> {
     static KNOWN: OnceLock<Mutex<Known>> = OnceLock::new();
     let mut known = KNOWN
         .get_or_init(Mutex::default)
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
-    (options.plugins.iter())
-        .map(|request| known.instance(options, request, interfaces))
-        .collect()
+    let (mut loaded, mut left_out) = (Vec::new(), Vec::new());
+    for request in &options.plugins {
+        let is_meant = matches!(&options.device, Some((name, _)) if *name == request.name);
+        match known.instance(options, request, interfaces) {
+            Ok(plugin) => loaded.push(plugin),
+            Err(Error::Plugin { source, .. }) if source.status == Status::NoDriver && !is_meant => {
+                log::warn!("rank {} does without it: {source}", options.rank);
+                left_out.push(LeftOut {
+                    name: request.name.clone(),
+                    before: loaded.len(),
+                    why: source.to_string(),
+                });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Plugins { loaded, left_out })
 }
 
 impl Known {

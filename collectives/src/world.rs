@@ -11,7 +11,7 @@ use unisono_graph::{
     DeviceClass, DeviceId, DeviceReport, LinkGraph, LinkReport, LinkType, NodeReport, PluginReport,
     Scope,
 };
-use unisono_hal::{Device, Memory, MemoryKind, MemoryRequest};
+use unisono_hal::{Device, DeviceInfo, DeviceKind, Memory, MemoryKind, MemoryRequest};
 
 use crate::communicator::Shared;
 use crate::early::Early;
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::ground::{self, Ground};
 use crate::options::InitOptions;
 use crate::progress::Service;
-use crate::runtime::{self, Loaded};
+use crate::runtime::{self, LeftOut, Loaded, Plugins};
 use crate::transfer::Transfer;
 use crate::tune::Calibration;
 
@@ -74,8 +74,9 @@ impl World {
         } else {
             options.interfaces.to_string()
         };
-        let plugins = runtime::plugins(&options, &interfaces)?;
-        let (device_plugin, device) = choose_device(&options, &plugins)?;
+        let found = runtime::plugins(&options, &interfaces)?;
+        let (device_plugin, device) = choose_device(&options, &found)?;
+        let plugins = found.loaded;
         let environment = |name: &str| std::env::var(name).ok();
         let node = options
             .node_id
@@ -268,7 +269,18 @@ impl Service for Turning {
     }
 }
 
-fn choose_device(options: &InitOptions, plugins: &[Loaded]) -> Result<(String, Device)> {
+/// No device can be chosen, perhaps since a plugin's driver is missing.
+fn no_device(left_out: &[LeftOut]) -> Error {
+    let what = "no plugin in use has a device; name one that has";
+    let why: String = left_out
+        .iter()
+        .map(|one| format!("; {}", one.why))
+        .collect();
+    Error::invalid("init", format!("{what}{why}"))
+}
+
+fn choose_device(options: &InitOptions, found: &Plugins) -> Result<(String, Device)> {
+    let plugins = &found.loaded;
     let (loaded, index) = match &options.device {
         Some((name, index)) => {
             let loaded = plugins.iter().find(|p| p.name == *name).ok_or_else(|| {
@@ -285,14 +297,27 @@ fn choose_device(options: &InitOptions, plugins: &[Loaded]) -> Result<(String, D
         }
         None => {
             let mut first = None;
-            for plugin in plugins {
+            for (at, plugin) in plugins.iter().enumerate() {
                 if first.is_none() && !plugin.instance.devices()?.is_empty() {
-                    first = Some(plugin);
+                    first = Some((at, plugin));
                 }
             }
-            let loaded = first.ok_or_else(|| {
-                Error::invalid("init", "no plugin in use has a device; name one that has")
-            })?;
+            let (at, loaded) = first.ok_or_else(|| no_device(&found.left_out))?;
+            // A driver that is broken must not make a rank compute on the CPU without a word.
+            let is_cpu = |device: &DeviceInfo| device.kind == DeviceKind::Cpu;
+            let preferred = found.left_out.iter().find(|one| one.before <= at);
+            if let Some(one) = preferred
+                && loaded.instance.devices()?.iter().all(is_cpu)
+            {
+                return Err(Error::invalid(
+                    "init",
+                    format!(
+                        "plugin `{}` comes first and cannot be used ({}); name this rank's device if it shall \
+                         be the CPU, such as `{}:0`",
+                        one.name, one.why, loaded.name
+                    ),
+                ));
+            }
             // Ranks of a node share its devices out among them.
             let devices = loaded.instance.devices()?.len() as u32;
             (loaded, options.local_rank.unwrap_or(0) % devices.max(1))

@@ -36,7 +36,8 @@ pub struct Cluster {
     pub name: Option<String>,
     /// How the ranks of a job recognise each other.
     pub security: Security,
-    /// Plugins to load, in this order, and their parameters. Empty: those found in the search path.
+    /// Plugins to load, in this order, and their parameters. Empty: those found in the search path. A
+    /// machine without the driver of one does without it.
     pub plugins: Vec<Plugin>,
     /// Folders in which plugins are looked for before the user's and the system's. Relative ones are
     /// relative to the cluster file.

@@ -221,6 +221,21 @@ impl Emulated {
         self
     }
 
+    /// Without the drivers of others than these emulators.
+    ///
+    /// # Panics
+    /// If the machine's files cannot be changed.
+    #[must_use]
+    pub fn only(self, emulators: &[&str]) -> Self {
+        let own = matches!(self.folder, Folder::Own(_));
+        for (link, emulator) in LIBRARIES {
+            if own && !emulators.contains(&emulator) {
+                std::fs::remove_file(self.folder.path().join(link)).expect("a link");
+            }
+        }
+        self
+    }
+
     /// What the machine is.
     #[must_use]
     pub fn facts(&self) -> &BoxFile {
