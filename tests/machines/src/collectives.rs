@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Result, anyhow};
 use unisono::DataType;
-use unisono_tests::everything;
+use unisono_tests::{everything, everything_there_is};
 
 use crate::join::LinkArgs;
 
@@ -36,10 +36,19 @@ fn types(text: &str) -> Result<Types, String> {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let world = args.link.join()?;
     let start = Instant::now();
-    let calls = everything(&world, &args.counts, &args.types.0).map_err(|what| anyhow!(what))?;
+    let (counts, types) = (&args.counts, &args.types.0);
+    let outcome = match args.link.as_configured {
+        true => everything_there_is(&world, counts, types),
+        false => everything(&world, counts, types).map(|calls| [calls, 0]),
+    };
+    let [calls, refused] = outcome.map_err(|what| anyhow!(what))?;
     if world.rank() == 0 {
+        let refused = match refused {
+            0 => String::new(),
+            _ => format!(", {refused} that a device has not refused"),
+        };
         println!(
-            "{calls} calls of {} ranks right in {:.1?}",
+            "{calls} calls of {} ranks right{refused} in {:.1?}",
             world.size(),
             start.elapsed()
         );

@@ -26,6 +26,9 @@ pub struct LinkArgs {
     /// Let ranks of one node talk through shared memory.
     #[arg(long)]
     pub shared_memory: bool,
+    /// Plugins and devices are those of the cluster file, instead of the CPU and `--plugin`.
+    #[arg(long, conflicts_with_all = ["plugin", "param"])]
+    pub as_configured: bool,
 }
 
 fn parameter(text: &str) -> Result<(String, String), String> {
@@ -66,8 +69,10 @@ impl LinkArgs {
             request.params = params;
             Ok(request)
         };
-        let params = self.params(options.rank);
-        options.plugins = vec![request("host", Vec::new())?, request(&self.plugin, params)?];
+        if !self.as_configured {
+            let params = self.params(options.rank);
+            options.plugins = vec![request("host", Vec::new())?, request(&self.plugin, params)?];
+        }
         if !self.shared_memory {
             options.without_links = vec!["shm".to_owned()];
         }

@@ -14,6 +14,7 @@ mod collectives;
 mod join;
 mod pair;
 mod repeat;
+mod shared;
 mod socket;
 mod speed;
 mod weigh;

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use unisono::{Communicator, DataType, Op, ReduceOp};
 
 use crate::join::LinkArgs;
+use crate::shared;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -29,6 +30,9 @@ pub struct Args {
     /// Write the job's link graph to this file.
     #[arg(long, value_name = "FILE")]
     graph: Option<PathBuf>,
+    /// Each rank names the memory that it shares with other processes.
+    #[arg(long)]
+    shared: bool,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -55,13 +59,20 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let (what, planned) = busiest.map_or(("nothing".to_owned(), 0), |b| (b.what, b.bytes));
         println!(
             "algorithm {} ms {:.3} planned {planned} counted {counted} of {what}",
-            explained.algorithm(),
+            explained.selection().winner().label,
             times[times.len() / 2],
         );
         if let Some(path) = &args.graph {
             fs::write(path, world.graph().to_json())
                 .with_context(|| format!("writing {}", path.display()))?;
         }
+    }
+    if args.shared {
+        println!("device {}", world.device().info().name);
+        for name in shared::mappings()? {
+            println!("shared {name}");
+        }
+        world.barrier()?;
     }
     world.finalize()?;
     Ok(ExitCode::SUCCESS)

@@ -2,6 +2,7 @@
 
 mod common;
 
+use unisono_emulated_tests::Emulated;
 use unisono_tests::soaking;
 
 /// One scenario of the script.
@@ -22,6 +23,30 @@ fn hierarchical_plans_beat_flat_ones_and_send_what_they_say() {
     if soaking() {
         scenario(test, "speed");
     }
+}
+
+/// What the processes of a host with this box need in their environment.
+fn drivers(machine: &Emulated) -> String {
+    let variables = machine.environment().into_iter();
+    let variables = variables.map(|(name, value)| format!("{name}={value}"));
+    variables.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_mixed_job_on_two_hosts_runs_the_plan_that_is_shown() {
+    let test = "a_mixed_job_on_two_hosts_runs_the_plan_that_is_shown";
+    let machine = |name| Emulated::new(test, name, |text| text);
+    let (Some(first), Some(second)) = (machine("h100x8"), machine("ascend910bx8")) else {
+        return;
+    };
+    // Each host has the driver of its own devices alone.
+    let (first, second) = (first.only(&["cuda", "nvml"]), second.only(&["acl"]));
+    let (first, second) = (drivers(&first), drivers(&second));
+    let environment = [
+        ("UNISONO_TEST_DRIVERS_0", first.as_str()),
+        ("UNISONO_TEST_DRIVERS_1", second.as_str()),
+    ];
+    common::script(test, "hosts/run", &["mixed"], &environment);
 }
 
 #[test]

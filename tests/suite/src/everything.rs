@@ -1,6 +1,6 @@
 //! Every operation, type and reduction of one communicator.
 
-use unisono::{Communicator, DataType};
+use unisono::{Communicator, DataType, Error};
 
 use crate::typed::{Collective, Try};
 use crate::values::Fold;
@@ -15,7 +15,30 @@ pub fn everything(
     counts: &[usize],
     types: &[DataType],
 ) -> Result<u64, String> {
-    let mut salt = 0;
+    let [done, _] = each(world, counts, types, false)?;
+    Ok(done)
+}
+
+/// As [`everything`], where devices cannot do all of it: what is refused must be refused on all ranks
+/// and name a device. The numbers of calls that were done, and refused.
+///
+/// # Errors
+/// As [`everything`].
+pub fn everything_there_is(
+    world: &Communicator,
+    counts: &[usize],
+    types: &[DataType],
+) -> Result<[u64; 2], String> {
+    each(world, counts, types, true)
+}
+
+fn each(
+    world: &Communicator,
+    counts: &[usize],
+    types: &[DataType],
+    may_refuse: bool,
+) -> Result<[u64; 2], String> {
+    let (mut salt, mut refused) = (0, 0);
     for collective in Collective::all(world.size()) {
         for &count in counts {
             for &dtype in types {
@@ -34,12 +57,24 @@ pub fn everything(
                             in_place,
                             salt,
                         };
-                        let done = attempt.run_as(world, dtype);
-                        done.map_err(|error| format!("{attempt:?} of {dtype}: {error}"))??;
+                        match attempt.run_as(world, dtype) {
+                            Err(error) if may_refuse && names_a_device(&error) => refused += 1,
+                            done => {
+                                done.map_err(|error| format!("{attempt:?} of {dtype}: {error}"))??
+                            }
+                        }
                     }
                 }
             }
         }
     }
-    Ok(salt)
+    Ok([salt - refused, refused])
+}
+
+/// Whether a call was refused since a device of some rank cannot do it.
+fn names_a_device(error: &Error) -> bool {
+    let text = error.to_string();
+    matches!(error, Error::Unsupported { .. })
+        && text.contains("device `")
+        && text.contains("` of rank ")
 }

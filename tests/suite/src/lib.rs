@@ -15,7 +15,7 @@ mod values;
 mod watchdog;
 
 pub use count::{Count, soaking};
-pub use everything::everything;
+pub use everything::{everything, everything_there_is};
 pub use header::header_functions;
 pub use measure::{CpuShare, Held, cpu_time, descriptors, preemptions, quantiles, resident_bytes};
 pub use processes::{Exit, Job, Rank, Running};
