@@ -29,7 +29,8 @@ mod world;
 
 pub use communicator::{
     AbortHandle, Bottleneck, Buffer, Busiest, Communicator, Explanation, Grid, Group, LinkUse,
-    OnCommunicator, OnStream, ParseGridError, Pending, RawCall, Registration, Window, Work, group,
+    OnCommunicator, OnStream, ParseGridError, PeerLink, Pending, RawCall, Registration, Window,
+    Work, group,
 };
 pub use dtype::{DataType, Element};
 pub use error::{Error, Mismatch, RankStatus, Result, Timeout};

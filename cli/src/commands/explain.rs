@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use unisono::plan::OpKind;
-use unisono::{DataType, Op, TuneOptions};
+use unisono::{Communicator, DataType, Op, TuneOptions};
 
 use crate::join::{JoinArgs, RankArgs};
 use crate::{output, units};
@@ -62,6 +62,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
     } else {
         let op = op(args.op, communicator.size() - 1);
+        // Links that nobody uses are not made: these few can be told of.
+        communicator.barrier()?;
         match communicator.rank() {
             // A rank neither sends to itself nor has anything to explain then.
             rank if !op.is_collective() && rank > 0 => {
@@ -74,9 +76,24 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if communicator.rank() == 0 {
         let bottleneck = communicator.bottleneck(&explanation)?;
         output::print(&format!("{explanation}\n{bottleneck}\n"))?;
+        output::print(&links(&communicator)?)?;
     }
     communicator.finalize()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lines about so many links at most.
+const LINKS: usize = 8;
+
+/// What this rank's links have done so far, a line each; nothing of those that were not used.
+fn links(communicator: &Communicator) -> Result<String> {
+    let mut links = communicator.peer_links()?;
+    links.retain(|link| link.statistics.is_some_and(|s| s.connections > 0));
+    let mut lines: String = links.iter().take(LINKS).map(|l| format!("{l}\n")).collect();
+    if links.len() > LINKS {
+        lines += &format!("And {} more links.\n", links.len() - LINKS);
+    }
+    Ok(lines)
 }
 
 fn op(kind: OpKind, other: u32) -> Op {

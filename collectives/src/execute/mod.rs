@@ -8,6 +8,7 @@ mod direct;
 mod group;
 mod holdings;
 mod lane;
+mod links;
 mod lower;
 mod mark;
 mod op;

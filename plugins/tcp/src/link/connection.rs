@@ -4,6 +4,7 @@
 //! ends say that the one before it ended.
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -14,7 +15,7 @@ use super::outbox::Outbox;
 use super::outgoing::Outgoing;
 use super::put::Lines;
 use super::stream::Stream;
-use crate::net::{Heard, Interest, Options, Poller, Silence};
+use crate::net::{Heard, Interest, Options, Poller, Silence, local_ip};
 use crate::setup::Authenticated;
 use crate::wire::Frame;
 
@@ -34,6 +35,8 @@ pub(crate) struct Connection {
     pub(crate) open: bool,
     /// Why it needs another in its place, if it does.
     pub(crate) trouble: Option<Trouble>,
+    /// Bytes that went over it and those before it in its place, both ways.
+    pub(crate) carried: u64,
     silence: Silence,
 }
 
@@ -60,6 +63,7 @@ impl Connection {
             outgoing: Outgoing::new(),
             open: true,
             trouble: None,
+            carried: 0,
             silence: Silence::default(),
         })
     }
@@ -94,7 +98,11 @@ impl Connection {
         if !self.open {
             return Ok(0);
         }
-        self.outgoing.flush(&mut self.stream, place, outbox, budget)
+        let sent = self
+            .outgoing
+            .flush(&mut self.stream, place, outbox, budget)?;
+        self.carried += sent;
+        Ok(sent)
     }
 
     /// Takes what has come; see [`Incoming::pull`].
@@ -110,6 +118,9 @@ impl Connection {
         if let Some(received) = self.incoming.acknowledge() {
             self.outgoing.say(&Frame::Ack { received });
         }
+        if let Ok((bytes, _)) = &pulled {
+            self.carried += bytes;
+        }
         pulled
     }
 
@@ -121,6 +132,11 @@ impl Connection {
     /// Counts silence afresh.
     pub(crate) fn forget_silence(&mut self) {
         self.silence = Silence::default();
+    }
+
+    /// This end's address.
+    pub(crate) fn here(&self) -> Option<IpAddr> {
+        local_ip(self.stream.fd())
     }
 
     /// The other end's address, without its port: a rail leads there.

@@ -69,7 +69,7 @@ pub(crate) struct Turn {
 
 impl Established {
     pub(crate) fn new(peer: u32, connected: Connected, recovery: Recovery, host: Host) -> Self {
-        Self {
+        let new = Self {
             peer,
             upkeep: Upkeep::new(connected.connections.len(), recovery, host),
             lines: lines(&connected.connections),
@@ -78,7 +78,9 @@ impl Established {
             polls: 0,
             begun: false,
             access: connected.access,
-        }
+        };
+        new.say_rails("goes");
+        new
     }
 
     /// Counts polls; true now and then, and often while a connection is missing.
@@ -345,8 +347,14 @@ impl Established {
             .any(|c| c.incoming.is_releasable(&self.order))
     }
 
+    /// How many connections carry it now.
+    pub(crate) fn standing(&self) -> u32 {
+        self.connections.iter().filter(|c| c.is_well()).count() as u32
+    }
+
     /// Says goodbye on every connection.
     pub(crate) fn end(&mut self, sequence: u64, aborted: bool) {
+        self.say_rails("went");
         for connection in &mut self.connections {
             connection.end(sequence, aborted);
         }

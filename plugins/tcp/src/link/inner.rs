@@ -101,7 +101,6 @@ impl Inner {
             match connecting.advance(&self.channel, self.peer) {
                 Ok(None) => return Ok((false, QueuePhase::Connecting)),
                 Ok(Some(connected)) => {
-                    self.statistics.connections = connected.connections.len() as u32;
                     self.stage = Stage::Up(Box::new(Established::new(
                         self.peer,
                         connected,
@@ -202,6 +201,10 @@ impl Inner {
             bytes_sent: self.outbox.payload(),
             puts_sent: self.outbox.sequence(),
             refused: self.listener.refused(),
+            connections: match &self.stage {
+                Stage::Up(established) => established.standing(),
+                _ => 0,
+            },
             ..self.statistics
         }
     }
@@ -237,6 +240,5 @@ impl Inner {
         if let Stage::Up(established) = &mut self.stage {
             established.end(self.outbox.sequence(), aborted);
         }
-        self.statistics.connections = 0;
     }
 }

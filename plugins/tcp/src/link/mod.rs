@@ -17,6 +17,7 @@ mod order;
 mod outbox;
 mod outgoing;
 mod put;
+mod rails;
 mod stream;
 mod upkeep;
 mod window;

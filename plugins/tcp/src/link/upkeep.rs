@@ -212,9 +212,10 @@ impl Established {
         log!(
             self.upkeep.host,
             Level::Info,
-            "{} goes on after {:.1?}: {again} frames are sent again",
+            "{} goes on after {:.1?}: {again} frames are sent again; the link goes {}",
             self.whose(at).who(),
-            now - trouble.since
+            now - trouble.since,
+            self.rails(now)
         );
         // Nobody could be asked before.
         if matches!(self.access.end, End::Acceptor(_)) {
@@ -284,6 +285,27 @@ impl Established {
         } else if now >= home.again {
             home.visiting = true;
             dialer.visit(at, place);
+            let who = self.whose(at).who();
+            log!(self.upkeep.host, Level::Debug, "{who} tries its way home");
         }
+    }
+
+    /// Says how the link goes, or went. Who has one card each needs no word of it.
+    pub(super) fn say_rails(&self, how: &str) {
+        let level = match self.lines.rails {
+            true => Level::Info,
+            false => Level::Debug,
+        };
+        if !self.upkeep.host.enabled(level) {
+            return;
+        }
+        log!(
+            self.upkeep.host,
+            level,
+            "the link to rank {} {how} over {} connections: {}",
+            self.peer,
+            self.connections.len(),
+            self.rails(Instant::now())
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, ipproto, sockopt};
@@ -211,7 +211,7 @@ pub(crate) fn connected(socket: &OwnedFd) -> io::Result<bool> {
 }
 
 /// The address of ours that a peer connected to.
-pub(crate) fn local_ip(socket: &OwnedFd) -> Option<IpAddr> {
+pub(crate) fn local_ip(socket: impl AsFd) -> Option<IpAddr> {
     let name = rustix::net::getsockname(socket).ok()?;
     let address = SocketAddr::try_from(name).ok()?;
     Some(address.ip().to_canonical())

@@ -1,0 +1,17 @@
+//! The posted links of a lane, for whoever asks what they have done.
+
+use unisono_hal::Link;
+
+use super::peer::Way;
+use super::state::State;
+
+impl State {
+    /// Each posted link, and the peer at its other end.
+    pub(crate) fn posted_links(&mut self) -> impl Iterator<Item = (u32, &mut Link)> {
+        let peers = self.common.peers.iter_mut();
+        peers.filter_map(|peer| match &mut peer.way {
+            Way::Posted(posted) => Some((peer.rank, &mut posted.link)),
+            Way::Own | Way::Mapped { .. } => None,
+        })
+    }
+}
