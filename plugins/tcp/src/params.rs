@@ -62,7 +62,8 @@ pub const PARAMS: &[Param] = &[
     ),
     Param::duration(
         "keepalive",
-        "A path whose other end answers no probe for this long, while nothing is sent, is lost.",
+        "A path whose other end answers no probe for this long, while nothing is sent, is lost. Probes \
+         are a second apart at least, and three must go unanswered.",
         "6s",
         SECOND,
         3600 * SECOND,

@@ -7,30 +7,8 @@ use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use common::*;
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fd::BorrowedFd;
 use unisono_plugin::abi::sleep;
 use unisono_plugin::{DeviceId, Instance, Link, LinkRequest, QueuePhase, Sleep, SleepWays};
-use unisono_plugin_tcp::TcpLink;
-
-/// Arms and sleeps; whether it was woken before `limit`.
-#[allow(unsafe_code, reason = "the contract hands out a raw descriptor")]
-fn doze(link: &mut TcpLink, limit: Duration) -> bool {
-    let woken = match link.arm(SleepWays::from_bits(sleep::FD), None).unwrap() {
-        Sleep::Ready => true,
-        Sleep::Fd { fd, events } => {
-            // SAFETY: the descriptor is the link's, which lives.
-            let fd = unsafe { BorrowedFd::borrow_raw(fd) };
-            let flags = PollFlags::from_bits_truncate(events as u16);
-            let mut fds = [PollFd::from_borrowed_fd(fd, flags)];
-            let limit = Timespec::try_from(limit).unwrap();
-            rustix::event::poll(&mut fds, Some(&limit)).unwrap() > 0
-        }
-        other => panic!("{other:?} was not allowed"),
-    };
-    link.disarm();
-    woken
-}
 
 /// Runs an end until something holds, sleeping whenever a poll moved nothing.
 fn run(end: &mut End, mut until: impl FnMut(&mut End) -> bool) -> u64 {

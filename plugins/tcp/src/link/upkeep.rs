@@ -19,6 +19,8 @@ use crate::wire::{Frame, GENERATIONS};
 
 /// Between two looks at all paths.
 const LOOK: Duration = Duration::from_millis(100);
+/// Between two looks at a path that is idle.
+const IDLE_LOOK: Duration = Duration::from_secs(1);
 /// How long a connection stays away from its home at first, and at last, before it tries to go back.
 const AWAY: Duration = Duration::from_secs(2);
 const AWAY_MAX: Duration = Duration::from_secs(120);
@@ -31,6 +33,7 @@ pub(crate) struct Upkeep {
     recovery: Recovery,
     host: Host,
     next_look: Instant,
+    next_idle_look: Instant,
     homes: Vec<Home>,
 }
 
@@ -58,6 +61,7 @@ impl Upkeep {
             recovery,
             host,
             next_look: now + LOOK,
+            next_idle_look: now + IDLE_LOOK,
             homes: vec![home; connections],
         }
     }
@@ -78,14 +82,18 @@ impl Established {
             return Ok(changed);
         }
         self.upkeep.next_look = now + LOOK;
+        let all = now >= self.upkeep.next_idle_look;
+        if all {
+            self.upkeep.next_idle_look = now + IDLE_LOOK;
+        }
         for at in 0..self.connections.len() {
-            self.look(at, now, desk)?;
+            self.look(at, all, now, desk)?;
             self.go_home(at, now);
         }
         Ok(changed)
     }
 
-    /// When the paths must be looked at, if something is under way.
+    /// When the paths must be looked at: soon if something is under way.
     pub(super) fn next_look(&self) -> Option<Instant> {
         let watch = |c: &Connection| c.trouble.is_some() || c.outgoing.awaits_peer();
         let away = match &self.access.end {
@@ -99,7 +107,10 @@ impl Established {
         };
         let soon = self.connections.iter().any(watch);
         let soon = soon.then(|| self.upkeep.next_look.max(Instant::now() + LOOK / 2));
-        soon.into_iter().chain(away).min()
+        let idle = self.connections.iter().any(|c| c.open);
+        // Before the next look nothing is looked at.
+        let idle = idle.then(|| self.upkeep.next_idle_look.max(self.upkeep.next_look));
+        soon.into_iter().chain(away).chain(idle).min()
     }
 
     /// A connection is lost: another must take its place.
@@ -227,14 +238,18 @@ impl Established {
         }
     }
 
-    /// Looks at one path.
-    fn look(&mut self, at: usize, now: Instant, desk: &mut Desk<'_>) -> Result<()> {
+    /// Looks at one path; at one that is idle in `all` only.
+    fn look(&mut self, at: usize, all: bool, now: Instant, desk: &mut Desk<'_>) -> Result<()> {
         let limit = self.upkeep.recovery.rail_timeout;
+        let keepalive = self.access.listener.options().keepalive;
         let connection = &mut self.connections[at];
-        if connection.outgoing.awaits_peer() || connection.trouble.is_some() {
+        if all || connection.outgoing.awaits_peer() || connection.trouble.is_some() {
             let heard = connection.look(now).unwrap_or_default();
             let is_going = connection.open && connection.outgoing.is_going();
             match &connection.trouble {
+                None if heard.unanswered && heard.last >= keepalive => {
+                    self.lose(at, Broken::Silent(heard.last), now, desk)?;
+                }
                 _ if heard.silent >= limit => {
                     connection.forget_silence();
                     self.lose(at, Broken::Silent(heard.silent), now, desk)?;

@@ -1,13 +1,16 @@
-//! How long a path has been silent: bytes are under way, and nothing at all comes back.
+//! How long a path has been silent: bytes are under way, and nothing at all comes back; or nothing is, and
+//! the system's probes go unanswered.
 //!
-//! A peer that does not read is no silent path: its kernel answers.
+//! A peer that does not read is no silent path: its kernel answers. The probes' end is left to us: where
+//! `TCP_USER_TIMEOUT` is set, Linux goes by that and not by the number of probes, so an idle connection would
+//! outlive its path for as long as a busy peer may stall.
 #![allow(unsafe_code, reason = "TCP_INFO is a struct that the kernel fills")]
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 /// Probes of a full peer that went unanswered in a row: a path that lives loses one or two.
-const PROBES: u8 = 3;
+pub(super) const PROBES: u8 = 3;
 
 /// What is known of one connection's path.
 #[derive(Debug, Default)]
@@ -23,6 +26,8 @@ pub(crate) struct Heard {
     pub(crate) silent: Duration,
     /// How long ago something came last.
     pub(crate) last: Duration,
+    /// Whether probes go unanswered.
+    pub(crate) unanswered: bool,
 }
 
 impl Silence {
@@ -43,12 +48,17 @@ impl Silence {
         };
         let last = Duration::from_millis(info.tcpi_last_ack_recv.into());
         let mut silent = Duration::ZERO;
-        if answer != 0 || (info.tcpi_unacked == 0 && info.tcpi_probes < PROBES) {
+        let unanswered = answer == 0 && info.tcpi_probes >= PROBES;
+        if answer != 0 || (info.tcpi_unacked == 0 && !unanswered) {
             self.under_way = None;
         } else {
             let since = *self.under_way.get_or_insert(now);
             silent = now.saturating_duration_since(since).min(last);
         }
-        Heard { silent, last }
+        Heard {
+            silent,
+            last,
+            unanswered,
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use super::silence::PROBES;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, ipproto, sockopt};
 
 /// Which congestion control a socket asks for.
@@ -29,7 +30,7 @@ pub struct Options {
     pub receive_buffer: usize,
     /// Congestion control.
     pub congestion: Congestion,
-    /// A peer that answers no probe for this long is gone. Probes are sent while nothing else is.
+    /// A path that answers no probe for this long is lost. Probes are sent while nothing else is.
     pub keepalive: Duration,
     /// A peer that takes nothing for this long, while bytes for it wait, is gone
     /// (`TCP_USER_TIMEOUT`). It must be the longer one: a process that is alive but does not look,
@@ -66,11 +67,13 @@ impl Options {
     /// The system's.
     pub(crate) fn after(&self, socket: &OwnedFd) -> io::Result<()> {
         sockopt::set_tcp_nodelay(socket, true)?;
-        let probe = (self.keepalive / 4).max(Duration::from_secs(1));
+        // Whole seconds, and so many that enough of them were lost by then; see `silence`.
+        let probe = self.keepalive.as_secs() / u64::from(PROBES);
+        let probe = Duration::from_secs(probe.max(1));
         sockopt::set_socket_keepalive(socket, true)?;
         sockopt::set_tcp_keepidle(socket, probe)?;
         sockopt::set_tcp_keepintvl(socket, probe)?;
-        sockopt::set_tcp_keepcnt(socket, 3)?;
+        sockopt::set_tcp_keepcnt(socket, PROBES.into())?;
         let stall = u32::try_from(self.stall.as_millis()).unwrap_or(u32::MAX);
         sockopt::set_tcp_user_timeout(socket, stall)?;
         Ok(())

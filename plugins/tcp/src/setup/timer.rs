@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
@@ -12,11 +12,15 @@ use rustix::time::{
 
 use crate::net::{Interest, Polled, Poller};
 
+/// How much too early it may fire.
+const EARLY: Duration = Duration::from_millis(1);
+
 /// A timer in a link's set.
 #[derive(Debug)]
 pub(crate) struct Timer {
     descriptor: Polled,
-    is_set: bool,
+    /// When it fires, or has fired.
+    at: Option<Instant>,
 }
 
 impl Timer {
@@ -27,13 +31,13 @@ impl Timer {
         polled.watch(Interest::Read, key)?;
         Ok(Self {
             descriptor: polled,
-            is_set: false,
+            at: None,
         })
     }
 
     /// Fires no more.
     pub(crate) fn stop(&mut self) -> io::Result<()> {
-        if !std::mem::take(&mut self.is_set) {
+        if self.at.take().is_none() {
             return Ok(());
         }
         let never = Timespec {
@@ -48,10 +52,18 @@ impl Timer {
         Ok(())
     }
 
-    /// Fires at `when`, or at once if that has passed.
+    /// Fires at `when` or a little before, or at once if that has passed.
     pub(crate) fn set(&mut self, when: Instant) -> io::Result<()> {
-        self.is_set = true;
-        let ahead = when.saturating_duration_since(Instant::now());
+        let now = Instant::now();
+        // Who sleeps often, and must not miss what is far away, makes no call for that each time.
+        if self
+            .at
+            .is_some_and(|at| at > now && at <= when && when - at < EARLY)
+        {
+            return Ok(());
+        }
+        self.at = Some(when);
+        let ahead = when.saturating_duration_since(now);
         let spec = Itimerspec {
             it_interval: Timespec {
                 tv_sec: 0,

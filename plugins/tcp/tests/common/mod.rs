@@ -10,13 +10,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fd::BorrowedFd;
 use unisono_plugin::abi::{
     self, CMD_WORDS, Command, CommandPut, CommandWait, Counter, FlagLine, NO_WINDOW, ParamValue,
     command_kind, param_type,
 };
 use unisono_plugin::{
     Batch, Channel, Context, DeviceId, Error, HostRange, Instance, Kinds, Link, LinkRequest,
-    NoEvent, Params, Plugin, QueuePhase, QueueState, Result,
+    NoEvent, Params, Plugin, QueuePhase, QueueState, Result, Sleep, SleepWays,
 };
 use unisono_plugin_tcp::{TcpInstance, TcpLink, TcpPlugin};
 
@@ -411,6 +413,27 @@ pub fn failure(end: &mut End) -> Error {
             Ok(QueueState { .. }) => assert!(start.elapsed() < LIMIT, "no failure in {LIMIT:?}"),
         }
     }
+}
+
+/// Arms and sleeps; whether it was woken before `limit`.
+pub fn doze(link: &mut TcpLink, limit: Duration) -> bool {
+    let woken = match link
+        .arm(SleepWays::from_bits(abi::sleep::FD), None)
+        .unwrap()
+    {
+        Sleep::Ready => true,
+        Sleep::Fd { fd, events } => {
+            // SAFETY: the descriptor is the link's, which lives.
+            let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+            let flags = PollFlags::from_bits_truncate(events as u16);
+            let mut fds = [PollFd::from_borrowed_fd(fd, flags)];
+            let limit = Timespec::try_from(limit).unwrap();
+            rustix::event::poll(&mut fds, Some(&limit)).unwrap() > 0
+        }
+        other => panic!("{other:?} was not allowed"),
+    };
+    link.disarm();
+    woken
 }
 
 /// Numbers that look random and are the same for a seed.
