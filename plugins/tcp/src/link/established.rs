@@ -103,6 +103,13 @@ impl Established {
         self.connections.iter().any(|c| c.outgoing.is_blocked())
     }
 
+    /// Whether bytes wait for the kernel, or for another connection in place of one that was lost: a link
+    /// that is ended now would take them with it.
+    pub(crate) fn owes(&self) -> bool {
+        let owes = |c: &Connection| c.trouble.is_some() && c.outgoing.awaits_peer();
+        self.is_blocked() || self.connections.iter().any(owes)
+    }
+
     /// The next poll asks every connection.
     pub(crate) fn wake(&mut self) {
         self.polls = (self.polls / TEND * TEND).wrapping_add(TEND - 1);

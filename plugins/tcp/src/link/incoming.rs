@@ -52,7 +52,8 @@ pub(crate) struct Said {
     pub(crate) acknowledged: Option<u64>,
     /// It has so many frames of the connections before this one.
     pub(crate) resumed: Option<u64>,
-    /// It has lost this connection, of this generation.
+    /// It has lost this connection, of this generation. One at a time is heard: when that is back, it asks
+    /// for the others again.
     pub(crate) lost: Option<(u16, u16)>,
 }
 
@@ -136,6 +137,11 @@ impl Incoming {
     /// The peer's last word, if it was said.
     pub(crate) const fn goodbye(&self) -> Option<Goodbye> {
         self.goodbye
+    }
+
+    /// Whether the peer has said nothing yet.
+    pub(crate) const fn is_fresh(&self) -> bool {
+        self.fresh
     }
 
     /// Whether the connection must wait until older puts have landed over others.

@@ -151,7 +151,7 @@ impl Inner {
         if !established.has_begun() {
             return Ok((moved, QueuePhase::Connecting));
         }
-        let empty = self.outbox.is_empty() && !established.is_blocked();
+        let empty = self.outbox.is_empty() && !established.owes();
         let phase = match (more, empty) {
             (true, _) => QueuePhase::Ready,
             (false, true) => QueuePhase::Idle,

@@ -131,15 +131,18 @@ impl Established {
             connection.open = false;
         }
         let first = connection.trouble.is_none();
+        let given_up = !first && connection.incoming.is_fresh();
         let waiting = connection.outgoing.unacknowledged();
         let said = cause.to_string();
         let since = connection.trouble.as_ref().map_or(now, |t| t.since);
         connection.trouble = Some(Trouble { since, cause });
         let expected = match &self.access.end {
-            // The peer closes the old one when it has taken the new one, which may be on its way.
-            End::Dialer(dialer) => dialer.is_dialling(at),
-            // Nor does this one take it before TLS stands, when the peer has it already.
-            End::Acceptor(acceptor) => acceptor.is_proving(at),
+            // The peer closes the old one when it has taken the new one, which may be on its way, or
+            // may have been given up too late.
+            End::Dialer(dialer) => dialer.is_dialling(at) || dialer.has_forsaken(at),
+            // Nor does this one take it before TLS stands, when the peer has it already. One that took
+            // another's place and says nothing was given up by the peer.
+            End::Acceptor(acceptor) => acceptor.is_proving(at) || given_up,
         };
         let gone = self.connections.iter().all(|c| !c.is_well());
         if is_end && gone && !expected {

@@ -61,6 +61,9 @@ struct Line {
     next: Option<usize>,
     /// There is a connection, and this is a try to have it elsewhere: one, whatever comes of it.
     visiting: bool,
+    /// An attempt was given up that the peer may have taken for the connection all the same: it then
+    /// ends the one that there is.
+    forsaken: bool,
     state: LineState,
 }
 
@@ -80,6 +83,7 @@ impl Dialer {
                 generation: 0,
                 next: None,
                 visiting: false,
+                forsaken: false,
                 state: LineState::Idle(Instant::now()),
             })
             .collect();
@@ -148,7 +152,7 @@ impl Dialer {
                 }
                 Ok(true) => {
                     self.found.get_or_insert(to);
-                    line.visiting = false;
+                    (line.visiting, line.forsaken) = (false, false);
                     let name = peer_name(handshake.socket());
                     let state = std::mem::replace(&mut line.state, LineState::Done);
                     if let LineState::Dialing(handshake, _) = state
@@ -209,7 +213,14 @@ impl Dialer {
 
     /// Leaves a connection as it is.
     pub(crate) fn leave(&mut self, index: usize) {
-        self.lines[index].state = LineState::Done;
+        let line = &mut self.lines[index];
+        line.forsake();
+        line.state = LineState::Done;
+    }
+
+    /// Whether the peer may end the connection since it has taken another that was given up here.
+    pub(crate) fn has_forsaken(&self, index: usize) -> bool {
+        self.lines[index].forsaken
     }
 
     /// Whether a connection is being dialled.
@@ -263,8 +274,16 @@ impl Line {
         Ok(Handshake::dial(socket, hello, nonce, deadline))
     }
 
+    /// The attempt under way, if there is one, is given up.
+    fn forsake(&mut self) {
+        if let LineState::Dialing(handshake, _) = &self.state {
+            self.forsaken |= handshake.may_be_taken();
+        }
+    }
+
     /// To the next target, after a pause if all were tried; a visit is over.
     fn fail(&mut self, tried: usize, ways: usize) {
+        self.forsake();
         if std::mem::take(&mut self.visiting) {
             self.state = LineState::Done;
             return;

@@ -206,6 +206,11 @@ impl Handshake {
         self.socket.watch(Interest::of(read, write), key)
     }
 
+    /// Whether the acceptor may have taken the connection: the dialer has proved itself to it.
+    pub(super) const fn may_be_taken(&self) -> bool {
+        matches!(self.step, Step::AcceptorProof(_) | Step::Tls | Step::Done)
+    }
+
     /// Whether both ends have proved themselves.
     pub(super) const fn has_proved(&self) -> bool {
         matches!(self.step, Step::Tls | Step::Done)

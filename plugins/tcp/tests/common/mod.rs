@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "the contract names memory by address")]
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod network;
 pub mod raw;
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};

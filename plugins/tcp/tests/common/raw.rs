@@ -25,8 +25,13 @@ pub fn connect(port: u16) -> TcpStream {
 
 /// The hello of rank 0 to rank 1 on channel 99, for the only connection of a link.
 pub fn hello(instance: [u8; 16]) -> Vec<u8> {
+    later_hello(instance, 0)
+}
+
+/// The same of a connection that follows others in their place.
+pub fn later_hello(instance: [u8; 16], generation: u16) -> Vec<u8> {
     let mut out = b"UNISOTCP".to_vec();
-    for half in [2u16, 0, 1, 0] {
+    for half in [2u16, 0, 1, generation << 1] {
         out.extend(half.to_le_bytes()); // version, index, count, generation
     }
     out.extend(99u64.to_le_bytes());
@@ -39,7 +44,15 @@ pub fn hello(instance: [u8; 16]) -> Vec<u8> {
 
 /// Rank 0's end of the handshake, up to its own proof; the transcript's rest is returned.
 pub fn greet(stream: &mut TcpStream, instance: [u8; 16], secret: u64) -> std::io::Result<Vec<u8>> {
-    let hello = hello(instance);
+    greet_again(stream, hello(instance), secret)
+}
+
+/// The same with this hello.
+pub fn greet_again(
+    stream: &mut TcpStream,
+    hello: Vec<u8>,
+    secret: u64,
+) -> std::io::Result<Vec<u8>> {
     stream.write_all(&hello)?;
     let mut challenge = [0; 40];
     stream.read_exact(&mut challenge)?;
@@ -55,9 +68,27 @@ pub fn welcome(stream: &mut TcpStream, said: &[u8], secret: u64) {
     stream.read_exact(&mut proof).unwrap();
     let transcript = [b"unisono tcp 1 acceptor\0".as_slice(), said].concat();
     assert_eq!(proof, checksum(secret, 1, &transcript));
+    stream.write_all(&resume()).unwrap();
+}
+
+/// The first frame of a connection, by an end that has nothing yet.
+pub fn resume() -> Vec<u8> {
     let mut first = vec![0x46, 0x55, 4];
     first.resize(72, 0);
-    stream.write_all(&first).unwrap();
+    first
+}
+
+/// What rank 1 asks of a dialer.
+pub fn challenge() -> Vec<u8> {
+    let mut out = b"UNISOTCP".to_vec();
+    out.extend([8; 32]);
+    out
+}
+
+/// Rank 1's proof, where hello and challenge were said.
+pub fn accepts(said: &[u8], secret: u64) -> [u8; 64] {
+    let transcript = [b"unisono tcp 1 acceptor\0".as_slice(), said].concat();
+    checksum(secret, 1, &transcript)
 }
 
 /// A put frame's header, without a signal.
