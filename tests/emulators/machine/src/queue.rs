@@ -5,6 +5,7 @@
 #![allow(unsafe_code, reason = "blocks all signals of its threads")]
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -108,10 +109,12 @@ impl HardwareQueue {
                     }
                 }
             }
+            let ended = stream.ended();
             let done = self.lock().pop_front();
-            stream.finish_one();
+            drop((stream, op, done));
+            ended.fetch_add(1, Ordering::AcqRel);
+            device.end();
             self.changed.notify_all();
-            drop(done);
         }
     }
 }

@@ -16,7 +16,7 @@ pub struct Stream {
     pub id: u64,
     queue: Arc<HardwareQueue>,
     submitted: AtomicU64,
-    completed: AtomicU64,
+    completed: Arc<AtomicU64>,
     capture: Mutex<Capture>,
 }
 
@@ -76,7 +76,7 @@ impl Stream {
             id,
             queue,
             submitted: AtomicU64::new(0),
-            completed: AtomicU64::new(0),
+            completed: Arc::default(),
             capture: Mutex::default(),
         }
     }
@@ -139,9 +139,10 @@ impl Stream {
         }
     }
 
-    pub(crate) fn finish_one(&self) {
-        self.completed.fetch_add(1, Ordering::AcqRel);
-        self.device.end();
+    /// Its count of operations that have ended, which outlives it: a queue is free for another stream
+    /// when nobody holds this one, and who waits for its end may make that other stream at once.
+    pub(crate) fn ended(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.completed)
     }
 
     /// What it records.
