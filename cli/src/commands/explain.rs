@@ -88,7 +88,12 @@ const LINKS: usize = 8;
 /// What this rank's links have done so far, a line each; nothing of those that were not used.
 fn links(communicator: &Communicator) -> Result<String> {
     let mut links = communicator.peer_links()?;
-    links.retain(|link| link.statistics.is_some_and(|s| s.connections > 0));
+    // A link whose connections are all lost just now is one to be told of.
+    links.retain(|link| {
+        link.statistics.as_ref().is_some_and(|seen| {
+            seen.connections > 0 || seen.bytes_sent > 0 || seen.bytes_received > 0
+        })
+    });
     let mut lines: String = links.iter().take(LINKS).map(|l| format!("{l}\n")).collect();
     if links.len() > LINKS {
         lines += &format!("And {} more links.\n", links.len() - LINKS);

@@ -180,10 +180,11 @@ impl Shared {
         true
     }
 
-    /// Gives the links what peers still need, at most for `limit`.
+    /// Gives the links what peers still need, at most for `limit`, and for no longer than a close takes:
+    /// a peer that has all it needs looks at its links no more.
     pub(super) fn flush(&self, limit: Duration) {
         if self.lane.failure().is_none() {
-            self.lane.flush(limit);
+            self.lane.flush(limit.min(FLUSH));
         }
     }
 

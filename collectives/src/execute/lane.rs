@@ -149,6 +149,12 @@ impl Lane {
             .is_some_and(|gone| !state.is_free() || (gone.elapsed() > GRACE && !state.is_idle()))
     }
 
+    /// When a lane whose communicator is gone must be driven again at the latest.
+    pub(crate) fn grace_left(&self) -> Option<Duration> {
+        let left = |gone: &Instant| GRACE.saturating_sub(gone.elapsed());
+        self.orphaned.get().map(left)
+    }
+
     /// Appends messages that run beside each other; returns the number of all together.
     pub(crate) fn enqueue_messages(&self, state: &mut State, ops: Vec<Op>) -> u64 {
         let before = self.enqueued.fetch_add(1, Ordering::Relaxed);

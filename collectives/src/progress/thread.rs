@@ -62,6 +62,9 @@ fn run(parker: &Arc<Parker>) {
             std::thread::yield_now();
             continue;
         }
+        let grace = lanes.iter().filter_map(|lane| lane.grace_left()).min();
+        // A little more, so that it is over then.
+        idle = grace.map_or(idle, |grace| idle.min(grace + Duration::from_millis(1)));
         let armed = Armed::new(lanes, SleepWays::FD | SleepWays::WAKER, parker);
         if armed.is_ready() {
             drop(armed);

@@ -42,6 +42,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         false => everything(&world, counts, types).map(|calls| [calls, 0]),
     };
     let [calls, refused] = outcome.map_err(|what| anyhow!(what))?;
+    if calls <= refused {
+        return Err(anyhow!("only {calls} calls were right, {refused} refused"));
+    }
     if world.rank() == 0 {
         let refused = match refused {
             0 => String::new(),

@@ -43,7 +43,8 @@ impl Rails {
     /// Opens the ports that the parameters allow.
     ///
     /// # Errors
-    /// `NoDriver` if there is none, with why each was left out.
+    /// `NoDriver` if there is none, with why each was left out; `Invalid` if there are some and
+    /// `devices` names none of them.
     pub(crate) fn open(library: Library, config: &Config, host: Host) -> Result<Self> {
         let known = devices(library).map_err(|error| {
             Error::system(
@@ -60,16 +61,29 @@ impl Rails {
         }
         let mut found = Vec::new();
         let mut left_out = Vec::new();
+        let mut unnamed = 0;
         for device in &known {
             for port in read_ports(&device.name, &device.folder) {
                 match config.devices.place(&port.device, port.port) {
-                    None => left_out.push(format!("{}: not in `devices`", port.name())),
+                    None => {
+                        unnamed += 1;
+                        left_out.push(format!("{}: not in `devices`", port.name()));
+                    }
                     Some(_) if !port.active => {
                         left_out.push(format!("{}: its link is down", port.name()));
                     }
                     Some(place) => found.push((place, port)),
                 }
             }
+        }
+        if found.is_empty() && !left_out.is_empty() && unnamed == left_out.len() {
+            return Err(Error::new(
+                Status::Invalid,
+                format!(
+                    "`devices` names no RDMA device that there is here: {}",
+                    left_out.join("; ")
+                ),
+            ));
         }
         // In the order of the list, then the fastest first, then by name.
         found.sort_by(|(a, x), (b, y)| {

@@ -8,8 +8,8 @@ use super::access::{Access, End};
 use super::connection::Connection;
 use crate::setup::Authenticated;
 
-/// How much longer the end waits that is dialled: who dials knows why nobody answers, and both ranks
-/// report the first error that either knows of.
+/// How much longer the end waits that is dialled: who dials knows why nobody answers. Where
+/// both began at about the same time, both ranks then report that.
 const DIALLER_SPEAKS_FIRST: Duration = Duration::from_millis(500);
 
 /// What both ends need.
@@ -31,10 +31,6 @@ pub(crate) struct Connected {
 
 impl Connecting {
     pub(crate) fn new(access: Access, limit: Duration) -> Self {
-        let limit = match access.end {
-            End::Dialer(_) => limit,
-            End::Acceptor(_) => limit + DIALLER_SPEAKS_FIRST,
-        };
         Self {
             access: Some(access),
             found: Vec::new(),
@@ -45,12 +41,16 @@ impl Connecting {
 
     /// Goes on; `Some` once all connections stand.
     pub(crate) fn advance(&mut self, channel: &Channel, peer: u32) -> Result<Option<Connected>> {
-        let deadline = *self
-            .deadline
-            .get_or_insert_with(|| Instant::now() + self.limit);
         let Some(access) = &mut self.access else {
             return Ok(None);
         };
+        let deadline = *self.deadline.get_or_insert_with(|| {
+            Instant::now()
+                + match access.end {
+                    End::Dialer(_) => self.limit,
+                    End::Acceptor(_) => self.limit + DIALLER_SPEAKS_FIRST,
+                }
+        });
         for one in access.advance(channel, peer) {
             let at = usize::from(one.index);
             if self.found.len() <= at {

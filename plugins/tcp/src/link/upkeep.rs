@@ -24,6 +24,8 @@ const IDLE_LOOK: Duration = Duration::from_secs(1);
 /// How long a connection stays away from its home at first, and at last, before it tries to go back.
 const AWAY: Duration = Duration::from_secs(2);
 const AWAY_MAX: Duration = Duration::from_secs(120);
+/// Nobody looked for so long: the time between counts for nothing, as both ends were needed.
+const UNWATCHED: Duration = Duration::from_secs(1);
 /// Whoever was at home for so long starts afresh.
 const SETTLED: Duration = Duration::from_secs(30);
 
@@ -32,6 +34,7 @@ const SETTLED: Duration = Duration::from_secs(30);
 pub(crate) struct Upkeep {
     recovery: Recovery,
     host: Host,
+    looked: Instant,
     next_look: Instant,
     next_idle_look: Instant,
     homes: Vec<Home>,
@@ -60,6 +63,7 @@ impl Upkeep {
         Self {
             recovery,
             host,
+            looked: now,
             next_look: now + LOOK,
             next_idle_look: now + IDLE_LOOK,
             homes: vec![home; connections],
@@ -82,6 +86,16 @@ impl Established {
             return Ok(changed);
         }
         self.upkeep.next_look = now + LOOK;
+        let unwatched = now - std::mem::replace(&mut self.upkeep.looked, now);
+        if unwatched > UNWATCHED {
+            for trouble in self
+                .connections
+                .iter_mut()
+                .filter_map(|c| c.trouble.as_mut())
+            {
+                trouble.since += unwatched;
+            }
+        }
         let all = now >= self.upkeep.next_idle_look;
         if all {
             self.upkeep.next_idle_look = now + IDLE_LOOK;
@@ -276,12 +290,38 @@ impl Established {
         if now.saturating_duration_since(trouble.since) < self.upkeep.recovery.limit {
             return Ok(());
         }
+        if self.is_spare(at) {
+            self.ask_again(at, now);
+            return Ok(());
+        }
         let tried = match &self.access.end {
             End::Dialer(dialer) => format!("dialling it: {}", dialer.last_problem()),
             End::Acceptor(_) => "it has not dialled again".to_owned(),
         };
         let whose = self.whose(at);
         Err(whose.given_up(&trouble.cause, &tried, self.upkeep.recovery.limit))
+    }
+
+    /// Whether the link goes on without a connection: nothing of this end is on it, and another is well. The
+    /// peer may be busy elsewhere, and look after its end when it next needs the link.
+    fn is_spare(&self, at: usize) -> bool {
+        let others = || (0..self.connections.len()).filter(|&other| other != at);
+        !self.connections[at].outgoing.awaits_peer()
+            && others().any(|other| self.connections[other].is_well())
+    }
+
+    /// Looks for another way once more, with as much time.
+    fn ask_again(&mut self, at: usize, now: Instant) {
+        if let Some(trouble) = &mut self.connections[at].trouble {
+            trouble.since = now;
+        }
+        let is_dialling = match &self.access.end {
+            End::Dialer(dialer) => dialer.is_dialling(at),
+            End::Acceptor(_) => false,
+        };
+        if !is_dialling {
+            self.ask_for_another(at, now);
+        }
     }
 
     /// A connection that is well elsewhere tries its home now and then.

@@ -46,7 +46,9 @@ impl Silence {
                 &raw mut length,
             )
         };
-        let last = Duration::from_millis(info.tcpi_last_ack_recv.into());
+        // Data is an answer too: where it acknowledges nothing new, Linux does not count it as one.
+        let last = info.tcpi_last_ack_recv.min(info.tcpi_last_data_recv);
+        let last = Duration::from_millis(last.into());
         let mut silent = Duration::ZERO;
         let unanswered = answer == 0 && info.tcpi_probes >= PROBES;
         if answer != 0 || (info.tcpi_unacked == 0 && !unanswered) {
