@@ -118,7 +118,7 @@ fn an_idle_path_that_comes_back_goes_on() {
     let patient = [("keepalive", 3_000_000_000), ("recovery", 10_000_000_000)];
     let mut ends = pair(&patient, 4096);
     let source = Memory::new(64);
-    for (round, silent) in [(1, 1), (2, 5)] {
+    for (round, silent) in [(1, 1), (2, 8)] {
         loopback(false);
         run_for(&mut ends, Duration::from_secs(silent));
         let standing = ends[1].link.statistics().unwrap().connections;

@@ -56,14 +56,12 @@ fn until_standing(end: &mut End, count: u32) {
     }
 }
 
-/// The accepting end asks for both over the third, in one breath; the dialing end knows of neither. It hears
-/// of one, and of the other when that one is back.
-#[test]
-fn two_connections_that_only_the_accepting_end_lost() {
+/// Both ends of a link of so many connections, the dialing end first, over a carrier.
+fn carried(connections: i64, recovery: i64) -> ([End; 2], Arc<Carrier>) {
     let set = [
-        ("connections", 3),
+        ("connections", connections),
         ("keepalive", 60_000_000_000),
-        ("recovery", 2_000_000_000),
+        ("recovery", recovery),
     ];
     let instances = [0, 1].map(|_| instance(&set, "").unwrap());
     let mut addresses = [0, 1].map(|i: usize| instances[i].address().unwrap());
@@ -77,10 +75,19 @@ fn two_connections_that_only_the_accepting_end_lost() {
         rank += 1;
         End::new(instance, identity, (peer, &addresses[peer as usize]), 4096)
     });
-    drive(&mut ends, |e| e.iter_mut().all(|e| standing(e) == 3));
+    let all = connections as u32;
+    drive(&mut ends, |e| e.iter_mut().all(|e| standing(e) == all));
     drive(&mut ends, |e| {
         e.iter().all(|e| phase(&e.link) == QueuePhase::Idle)
     });
+    (ends, carrier)
+}
+
+/// The accepting end asks for both over the third, in one breath; the dialing end knows of neither. It hears
+/// of one, and of the other when that one is back.
+#[test]
+fn two_connections_that_only_the_accepting_end_lost() {
+    let (mut ends, carrier) = carried(3, 2_000_000_000);
     carrier.cut_far(0);
     carrier.cut_far(1);
     until_standing(&mut ends[1], 1);
@@ -90,6 +97,21 @@ fn two_connections_that_only_the_accepting_end_lost() {
     // What it said lies there whole before the dialing end looks.
     std::thread::sleep(Duration::from_millis(100));
     drive(&mut ends, |e| e.iter_mut().all(|e| standing(e) == 3));
+}
+
+/// One of two connections is lost with nothing on it, and the peer is busy elsewhere for longer than another
+/// may take to come: the link waits for it, as it would if nothing were lost.
+#[test]
+fn a_connection_that_nobody_needs_waits_for_a_busy_peer() {
+    let (mut ends, carrier) = carried(2, 500_000_000);
+    carrier.cut_far(0);
+    until_standing(&mut ends[1], 1);
+    let until = Instant::now() + Duration::from_secs(2);
+    while Instant::now() < until {
+        ends[1].link.poll(1 << 20).unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drive(&mut ends, |e| e.iter_mut().all(|e| standing(e) == 2));
 }
 
 /// Rank 1, made by hand.
