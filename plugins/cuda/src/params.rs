@@ -18,8 +18,9 @@ pub(crate) const TABLE: &[Param] = &[
     ),
     Param::bool(
         "graphs",
-        "Batches that come again and again run as graphs, one call each, where the driver can.",
-        true,
+        "Batches that come again and again run as graphs, one call each, where the driver can. Off: no \
+         device has shown yet whether it is faster.",
+        false,
     ),
     Param::bool(
         "topology",

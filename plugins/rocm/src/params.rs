@@ -28,8 +28,9 @@ pub(crate) const TABLE: &[Param] = &[
     ),
     Param::bool(
         "graphs",
-        "Batches that come again and again run as graphs, one call each, where the runtime can.",
-        true,
+        "Batches that come again and again run as graphs, one call each, where the runtime can. Off: no \
+         device has shown yet whether it is faster.",
+        false,
     ),
     Param::bool(
         "topology",

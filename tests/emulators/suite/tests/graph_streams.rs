@@ -29,7 +29,10 @@ struct Bench {
 impl Bench {
     fn new(rank: &Rank) -> Self {
         let plugin = std::env::var(PLUGIN).expect("a plugin");
-        let own = |options: &mut InitOptions| own_device(&plugin)(options);
+        let own = |options: &mut InitOptions| {
+            own_device(&plugin)(options);
+            options.plugins[0].params = vec![("graphs".to_owned(), "true".to_owned())];
+        };
         let world = rank.init(own);
         let device = world.device();
         let values = || Values::<i32>::new(device, LEN);
