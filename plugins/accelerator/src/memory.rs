@@ -318,6 +318,10 @@ impl<R: Runtime> AcceleratorMemory<R> {
         fork::check()?;
         let description = Description::parse(bytes, description::plugin(R::NAME))?;
         let (process, own) = (device.process(), device.runtime.id());
+        if description.device == own {
+            // Whether or not the memory is known here, or its maker can be looked at: a peer uses the device.
+            device.is_shared.store(true, Ordering::Relaxed);
+        }
         let length = description.bytes;
         let nonce = description.nonce;
         // Ranks that are threads of one process import the same memory at the same time.
@@ -343,9 +347,6 @@ impl<R: Runtime> AcceleratorMemory<R> {
         }
         if description.pid == std::process::id() {
             return Err(Error::new(Status::Peer, "this memory was freed"));
-        }
-        if description.device == own {
-            device.is_shared.store(true, Ordering::Relaxed);
         }
         let (kept, mapped_for) = if description.handle.is_empty() {
             let (pid, file) = (description.pid, description.descriptor);

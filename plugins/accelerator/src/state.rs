@@ -32,7 +32,7 @@ pub(crate) struct State<R: Runtime> {
     pub(crate) tables: Pieces,
     /// Graphs that could not be made.
     pub(crate) failed_graphs: AtomicU32,
-    /// Another process has shown that it uses the device too.
+    /// A peer has shown that it uses the device too: another process, or another rank of this one.
     pub(crate) is_shared: AtomicBool,
     /// Operations that a stream may have in the device's queues.
     pub(crate) limit: u64,

@@ -454,3 +454,35 @@ fn processes_that_share_a_device_use_none() {
         all_done(&ranks.finish());
     }
 }
+
+/// Nor do ranks that are threads of one process, for the same reason.
+#[test]
+fn threads_that_share_a_device_use_none() {
+    let test = "threads_that_share_a_device_use_none";
+    for (plugin, name) in VENDORS {
+        // Queues for the streams of both.
+        let adjust = |text: String| text.replace("queues: 4\n", "queues: 16\n");
+        let Some(machine) = Emulated::new(test, name, adjust) else {
+            return;
+        };
+        let job = machine.job(test, 1).env("TEST_PLUGIN", plugin);
+        let ranks = job.env("GPU_MAX_HW_QUEUES", 16).start(|rank| {
+            let plugin = told("TEST_PLUGIN");
+            let (adjust, of) = (with_graphs(&plugin, true), plugin.clone());
+            let on_one = move |options: &mut InitOptions| {
+                adjust(options);
+                options.device = Some((of.clone(), 0));
+            };
+            threads(2, on_one, |world| {
+                let data = Values::<i32>::new(world.device(), 1000);
+                for round in 0..WARM {
+                    all_reduce(&world, &Calls::of(&told("TEST_PLUGIN")), &data, 1000, round);
+                }
+                world.finalize().expect("finalize");
+            });
+            assert_eq!(Calls::of(&plugin).count("GraphInstantiate"), 0);
+            rank.say("done");
+        });
+        all_done(&ranks.finish());
+    }
+}
