@@ -55,8 +55,16 @@ impl Pieces {
         Ok(this)
     }
 
-    /// Without a page before a piece is needed.
-    pub(crate) fn empty(size: u64) -> Self {
+    /// So many pieces, or a few more, for [`take_ready`](Self::take_ready): no page is registered later.
+    pub(crate) fn ready<R: Runtime>(runtime: &R, size: u64, count: u64) -> Result<Self> {
+        let this = Self::empty(size);
+        for _ in 0..(count * size).div_ceil(PAGE) {
+            this.grow(runtime)?;
+        }
+        Ok(this)
+    }
+
+    fn empty(size: u64) -> Self {
         Self {
             size,
             free: Arc::default(),
@@ -82,23 +90,20 @@ impl Pieces {
 
     /// A piece, all zero.
     pub(crate) fn take<R: Runtime>(&self, runtime: &R) -> Result<Piece> {
-        let pop = || {
-            self.free
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .pop()
-        };
-        let found = match pop() {
-            None => {
-                self.grow(runtime)?;
-                pop()
+        loop {
+            if let Some(piece) = self.take_ready() {
+                return Ok(piece);
             }
-            found => found,
-        };
-        let Some((host, device)) = found else {
-            // Others took a whole new page meanwhile.
-            return self.take(runtime);
-        };
+            // Others may take the whole new page meanwhile.
+            self.grow(runtime)?;
+        }
+    }
+
+    /// A piece, all zero, if one is free: nothing is registered for it.
+    pub(crate) fn take_ready(&self) -> Option<Piece> {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let (host, device) = free.pop()?;
+        drop(free);
         let piece = Piece {
             host,
             device,
@@ -108,7 +113,13 @@ impl Pieces {
             // SAFETY: a piece of a registered page, whose words nobody else uses.
             unsafe { AtomicU64::from_ptr(word as usize as *mut u64) }.store(0, Ordering::Relaxed);
         }
-        Ok(piece)
+        Some(piece)
+    }
+
+    /// Whether a piece is free.
+    pub(crate) fn is_any_ready(&self) -> bool {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        !free.is_empty()
     }
 
     /// Ends the registrations; no piece is in use any more.

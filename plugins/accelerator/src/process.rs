@@ -78,6 +78,19 @@ impl<R: Runtime> Process<R> {
         Ok(state)
     }
 
+    /// Does something that may block behind all that this plugin's devices have under way in this process: only
+    /// while that is nothing, and no stream is given anything. None where it is not so.
+    pub(crate) fn alone<T>(&self, call: impl FnOnce() -> T) -> Option<T> {
+        // Held, so that none is opened meanwhile.
+        let devices = self.devices.try_lock().ok()?;
+        let open = devices.iter().flat_map(HashMap::values);
+        let open: Vec<_> = open.filter_map(Weak::upgrade).collect();
+        let quiet = open.iter().map(|device| device.freed.alone());
+        let quiet: Option<Vec<_>> = quiet.collect();
+        let _quiet = quiet?;
+        Some(call())
+    }
+
     /// Registers host memory, once for all who ask: ranks that are threads of one process reach the same
     /// memory of a peer's, and the runtime knows it once.
     ///

@@ -10,7 +10,7 @@ use unisono_plugin::{DeviceInfo, Error, Result, Status};
 use crate::fork::Unforked;
 use crate::freed::FreedMemory;
 use crate::lines::{Piece, Pieces};
-use crate::stream::{Grave, TABLE};
+use crate::stream::{Grave, TABLE, TABLES};
 use crate::{Line, MemoryOperation, Process, Runtime, fork};
 
 /// How long a call that may block waits for the device.
@@ -28,7 +28,7 @@ pub(crate) struct State<R: Runtime> {
     lines: Pieces,
     /// For small signals.
     signals: Pieces,
-    /// For the numbers of graphs.
+    /// For the numbers of graphs: all that there will be.
     pub(crate) tables: Pieces,
     /// Graphs that could not be made.
     pub(crate) failed_graphs: AtomicU32,
@@ -82,6 +82,8 @@ impl<R: Runtime> State<R> {
     pub(crate) fn new(runtime: R, info: DeviceInfo, limit: u64) -> Result<Self> {
         let lines = Pieces::new(&runtime, Line::BYTES)?;
         let signals = Pieces::new(&runtime, SIGNAL)?;
+        let graphs = runtime.graphs() && runtime.has_flag_kernels();
+        let tables = Pieces::ready(&runtime, TABLE, if graphs { TABLES } else { 0 })?;
         // 0: nobody knows of a limit.
         let left = match info.queues {
             0 => u32::MAX,
@@ -97,7 +99,7 @@ impl<R: Runtime> State<R> {
             info,
             lines,
             signals,
-            tables: Pieces::empty(TABLE),
+            tables,
             failed_graphs: AtomicU32::new(0),
             is_shared: AtomicBool::new(false),
             limit,

@@ -11,18 +11,15 @@ use std::mem::offset_of;
 use unisono_plugin::abi::{CMD_WORDS, CommandSignal, CommandWait};
 use unisono_plugin::{Batch, Command};
 
-use super::table::{CHECK, ENTRIES};
+use super::table::{CHECK, ENTRIES, TABLES};
 use crate::Runtime;
 use crate::event::AcceleratorEvent;
 use crate::lines::Piece;
 use crate::regions::{Regions, is_own};
 
-/// Graphs that a stream keeps. A communicator uses its flags in turn, so a call that is repeated comes in
-/// up to sixteen shapes.
-const GRAPHS: usize = 64;
-/// A graph that was used within so many batches stays: a program that repeats more than there is room for
-/// would else make graphs all the time and use none.
-const FRESH: u64 = 4 * GRAPHS as u64;
+/// A graph that was used within so many batches stays: a program that repeats more than there are tables
+/// for would else make graphs all the time and use none.
+const FRESH: u64 = 4 * TABLES;
 /// Batches without a graph that are remembered.
 const KNOWN: usize = 256;
 /// How often a batch has come before it gets a graph.
@@ -169,28 +166,28 @@ impl<R: Runtime> Graphs<R> {
         if self.known.len() > KNOWN {
             self.known.pop_front();
         }
-        if seen != SEEN || !self.make_room(completed) {
-            return Found::Nothing;
+        if seen == SEEN {
+            Found::Worth
+        } else {
+            Found::Nothing
         }
-        Found::Worth
     }
 
-    /// Lets the graph go that was not used for longest, if there are as many as may be.
-    fn make_room(&mut self, completed: u64) -> bool {
-        if self.entries.len() < GRAPHS {
-            return true;
-        }
+    /// The graph that was not used for longest, if that is long enough.
+    fn oldest(&self) -> Option<usize> {
         let entries = self.entries.iter().enumerate();
-        let oldest = entries.min_by_key(|(_, entry)| entry.used);
-        let Some((at, entry)) = oldest else {
-            return false;
-        };
-        if self.clock - entry.used <= FRESH || entry.last > completed {
-            return false;
-        }
-        let entry = self.entries.swap_remove(at);
-        self.gone.push(entry.made);
-        true
+        let (at, entry) = entries.min_by_key(|(_, entry)| entry.used)?;
+        (self.clock - entry.used > FRESH).then_some(at)
+    }
+
+    /// Whether there is a graph that can make room for another.
+    pub(super) fn has_old(&self) -> bool {
+        self.oldest().is_some()
+    }
+
+    /// Takes the graph out that was not used for longest; nothing is under way.
+    pub(super) fn take_old(&mut self) -> Option<Made<R>> {
+        self.oldest().map(|at| self.entries.swap_remove(at).made)
     }
 
     /// The graph of the batch that was named.

@@ -34,7 +34,7 @@ pub(crate) use control::Shared;
 pub use control::StreamControl;
 pub(crate) use graphs::Made;
 pub(crate) use grave::Grave;
-pub(crate) use table::TABLE;
+pub(crate) use table::{TABLE, TABLES};
 
 use crate::event::AcceleratorEvent;
 use crate::regions::Recent;

@@ -9,8 +9,8 @@
 //! this process alone: such a flag is raised by a program's stream, and what that runs before may need the
 //! whole device for itself, and never begin while a kernel waits there.
 //!
-//! A graph is made only while nothing is under way on the device, as that may block behind it. A call in
-//! the order of a program's stream is always under way there, so it makes none.
+//! A graph is made only while nothing of this library's is under way on any device of the process, as that
+//! may block behind it. A call in the order of a program's stream is always under way there, so it makes none.
 #![allow(
     unsafe_code,
     reason = "calls the runtime with the addresses of commands"
@@ -26,6 +26,7 @@ use super::step::{Script, Step};
 use super::{AcceleratorStream, table};
 use crate::event::AcceleratorEvent;
 use crate::freed::Freed;
+use crate::lines::Piece;
 use crate::state::{State, Tenure};
 use crate::{Runtime, fork};
 
@@ -80,14 +81,19 @@ impl<R: Runtime> AcceleratorStream<R> {
             Found::Nothing => return Ok(0),
             Found::Graph(at) => at,
             Found::Worth => {
-                // Runtimes may make a graph, and register its table, behind all that is under way. That
-                // may wait for this very thread.
-                let Some(_alone) = device.freed.alone() else {
+                if !device.tables.is_any_ready() && !graphs.has_old() {
                     return Ok(0);
-                };
-                match self.make(batch) {
-                    Ok(made) => graphs.keep(made),
-                    Err(error) => {
+                }
+                // Runtimes may make a graph behind all that is under way, on other devices too. That may
+                // wait for this very thread.
+                let made = device.process().alone(|| {
+                    let table = table_for_one_more(&device, graphs)?;
+                    Some(self.make(batch, table))
+                });
+                match made.flatten() {
+                    None => return Ok(0),
+                    Some(Ok(made)) => graphs.keep(made),
+                    Some(Err(error)) => {
                         graphs.refuse();
                         self.tell(&error);
                         return Ok(0);
@@ -147,14 +153,13 @@ impl<R: Runtime> AcceleratorStream<R> {
         steps.map_err(|error| self.fail(error))
     }
 
-    fn make(&mut self, batch: &Batch<'_, AcceleratorEvent<R>>) -> Result<Made<R>> {
+    fn make(&mut self, batch: &Batch<'_, AcceleratorEvent<R>>, table: Piece) -> Result<Made<R>> {
         let steps = self.write_down(batch, true)?;
         let priority = match self.tenure {
             Tenure::Own(priority) => priority,
             Tenure::Wrapped | Tenure::Common => 0,
         };
         let runtime = &*self.device.runtime;
-        let table = self.device.tables.take(runtime)?;
         let graph = runtime.capture(priority, &mut |stream| {
             // SAFETY: checked to be memory of the device, and checked again before each launch, with its
             // allocation ids; the table is kept with the graph.
@@ -176,6 +181,15 @@ impl<R: Runtime> AcceleratorStream<R> {
             );
         }
     }
+}
+
+/// A table for one graph more: a free one, or that of an old graph, which ends here.
+fn table_for_one_more<R: Runtime>(device: &State<R>, graphs: &mut Graphs<R>) -> Option<Piece> {
+    device.tables.take_ready().or_else(|| {
+        let old = graphs.take_old()?;
+        device.runtime.destroy_graph(old.graph);
+        Some(old.table)
+    })
 }
 
 /// Operations that a batch takes in a queue of the device as a graph: neighbouring flags share one.

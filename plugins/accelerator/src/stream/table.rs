@@ -18,6 +18,10 @@ use crate::{MemoryOperation, Runtime};
 
 /// Bytes of a table.
 pub(crate) const TABLE: u64 = 4096;
+/// Tables of a device, hence graphs. A communicator uses its flags in turn, so a call that is repeated comes
+/// in up to sixteen shapes. All are registered when the device is opened: later, registering might wait for
+/// calls of other ranks.
+pub(crate) const TABLES: u64 = 64;
 /// Words of an entry: see `replay` in `kernels.cpp` of `unisono-kernels`.
 const WORDS: usize = 3;
 /// Entries that a comparison takes.

@@ -77,6 +77,19 @@ pub fn synchronise(call: &str) -> Answer {
         .map_err(|broken| broken.map_or(code::LAUNCH_TIMEOUT, code::of))
 }
 
+/// Blocks behind the pending work of all devices; those that are lost have none.
+pub fn synchronise_all(call: &str) -> Answer {
+    let own = current()?;
+    for device in (0..machine()?.facts.devices).filter_map(|index| machine().ok()?.device(index)) {
+        match device.synchronise(call) {
+            Err(None) => return Err(code::LAUNCH_TIMEOUT),
+            Err(Some(broken)) if device.index == own.index => return Err(code::of(broken)),
+            Err(Some(_)) | Ok(()) => {}
+        }
+    }
+    Ok(())
+}
+
 driver! {
     fn cuInit(flags: u32) {
         if flags != 0 {
