@@ -1,7 +1,7 @@
 //! One opened device of this process: its runtime, and what is kept for reuse.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use unisono_plugin::{DeviceInfo, Error, Result, Status};
 use crate::fork::Unforked;
 use crate::freed::FreedMemory;
 use crate::lines::{Piece, Pieces};
-use crate::stream::{Grave, TABLE, TABLES};
+use crate::stream::{Failures, Grave, TABLE, TABLES};
 use crate::{Line, MemoryOperation, Process, Runtime, fork};
 
 /// How long a call that may block waits for the device.
@@ -31,7 +31,7 @@ pub(crate) struct State<R: Runtime> {
     /// For the numbers of graphs: all that there will be.
     pub(crate) tables: Pieces,
     /// Graphs that could not be made.
-    pub(crate) failed_graphs: AtomicU32,
+    pub(crate) failed_graphs: Failures,
     /// A peer has shown that it uses the device too: another process, or another rank of this one.
     pub(crate) is_shared: AtomicBool,
     /// Operations that a stream may have in the device's queues.
@@ -100,7 +100,7 @@ impl<R: Runtime> State<R> {
             lines,
             signals,
             tables,
-            failed_graphs: AtomicU32::new(0),
+            failed_graphs: Failures::default(),
             is_shared: AtomicBool::new(false),
             limit,
             natives: Mutex::new(natives),

@@ -123,6 +123,15 @@ impl CudaRuntime {
         })
     }
 
+    /// Where graphs are made, streams are created and destroyed at any time: a program that records on another
+    /// thread is not disturbed by that.
+    fn relaxed(&self) -> Result<Option<graph::Mode<'_>>> {
+        let graphs = self.graphs.as_ref();
+        graphs
+            .map(|graphs| graphs.relaxed(self.device.api))
+            .transpose()
+    }
+
     fn grid(&self, bytes: u64, repeat: u64) -> (u32, u32, u32) {
         let blocks = blocks(bytes, self.device.facts.processors);
         (blocks, repeat.min(65535) as u32, THREADS)
@@ -148,10 +157,12 @@ unsafe impl Runtime for CudaRuntime {
     }
 
     fn create_stream(&self, priority: i64) -> Result<CudaStream> {
+        let _mode = self.relaxed()?;
         self.device.create_stream(priority).map(CudaStream)
     }
 
     fn destroy_stream(&self, stream: CudaStream) {
+        let _mode = self.relaxed();
         let destroyed = self.with(|api| {
             // SAFETY: created by this, and used by nobody any more.
             check(api, "cuStreamDestroy", unsafe {

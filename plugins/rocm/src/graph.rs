@@ -28,19 +28,8 @@ pub(crate) struct Functions {
 }
 
 /// The thread's mode of capture as it was, on every path.
-struct Mode<'a>(&'a Functions, c_uint);
-
-impl<'a> Mode<'a> {
-    /// Lets this thread call what a program's own recording on another thread would forbid it, and what
-    /// would else spoil that recording.
-    fn relaxed(functions: &'a Functions, api: &Api) -> Result<Self> {
-        let mut mode = RELAXED;
-        // SAFETY: reads and writes a number.
-        let code = unsafe { (functions.exchange)(&raw mut mode) };
-        check(api, "hipThreadExchangeStreamCaptureMode", code)?;
-        Ok(Self(functions, mode))
-    }
-}
+#[derive(Debug)]
+pub(crate) struct Mode<'a>(&'a Functions, c_uint);
 
 impl Drop for Mode<'_> {
     fn drop(&mut self) {
@@ -69,6 +58,16 @@ impl Functions {
         })
     }
 
+    /// Lets this thread call what a program's own recording on another thread would forbid it, and what
+    /// would else spoil that recording.
+    pub(crate) fn relaxed(&self, api: &Api) -> Result<Mode<'_>> {
+        let mut mode = RELAXED;
+        // SAFETY: reads and writes a number.
+        let code = unsafe { (self.exchange)(&raw mut mode) };
+        check(api, "hipThreadExchangeStreamCaptureMode", code)?;
+        Ok(Mode(self, mode))
+    }
+
     /// What `record` puts on a stream, ready to run. The stream has recorded nothing before, and is not
     /// used any more behind it.
     pub(crate) fn capture(
@@ -77,7 +76,7 @@ impl Functions {
         stream: Handle,
         record: impl FnOnce() -> Result<()>,
     ) -> Result<Handle> {
-        let _mode = Mode::relaxed(self, api)?;
+        let _mode = self.relaxed(api)?;
         // SAFETY: a stream of the current device, which nothing is under way on.
         let code = unsafe { (self.begin)(stream, RELAXED) };
         check(api, "hipStreamBeginCapture", code)?;
@@ -116,7 +115,7 @@ impl Functions {
     /// # Safety
     /// Made by [`capture`](Self::capture), and used by nobody any more.
     pub(crate) unsafe fn destroy(&self, api: &Api, graph: Handle) -> Result<()> {
-        let _mode = Mode::relaxed(self, api)?;
+        let _mode = self.relaxed(api)?;
         // SAFETY: the caller's promise.
         let code = unsafe { (self.destroy_executable)(graph) };
         check(api, "hipGraphExecDestroy", code)

@@ -139,6 +139,15 @@ impl RocmRuntime {
         })
     }
 
+    /// Where graphs are made, streams are created and destroyed at any time: a program that records on another
+    /// thread is not disturbed by that.
+    fn relaxed(&self) -> Result<Option<graph::Mode<'_>>> {
+        let graphs = self.graphs.as_ref();
+        graphs
+            .map(|graphs| graphs.relaxed(self.device.api))
+            .transpose()
+    }
+
     fn grid(&self, bytes: u64, repeat: u64) -> (u32, u32, u32) {
         let blocks = blocks(bytes, self.device.facts.processors);
         (blocks, repeat.min(65535) as u32, THREADS)
@@ -164,6 +173,7 @@ unsafe impl Runtime for RocmRuntime {
     }
 
     fn create_stream(&self, priority: i64) -> Result<RocmStream> {
+        let _mode = self.relaxed()?;
         self.with(|api| {
             let (mut least, mut greatest, mut stream) = (0, 0, ptr::null_mut());
             // SAFETY: writes numbers and a handle. The runtime's priorities are the sooner the lower.
@@ -179,6 +189,7 @@ unsafe impl Runtime for RocmRuntime {
     }
 
     fn destroy_stream(&self, stream: RocmStream) {
+        let _mode = self.relaxed();
         let destroyed = self.with(|api| {
             // SAFETY: created by this, and used by nobody any more.
             check(api, "hipStreamDestroy", unsafe {

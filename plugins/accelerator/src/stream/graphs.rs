@@ -23,9 +23,9 @@ const FRESH: u64 = 4 * TABLES;
 /// Batches without a graph that are remembered.
 const KNOWN: usize = 256;
 /// How often a batch has come before it gets a graph.
-const SEEN: u32 = 2;
-/// It gets none.
-const NEVER: u32 = u32::MAX;
+const SEEN: i32 = 2;
+/// How often more, if it could not be made one.
+const AGAIN: i32 = 1000;
 /// Shorter batches get none: there is little to gain.
 const SHORTEST: u32 = 4;
 
@@ -50,7 +50,7 @@ struct Entry<R: Runtime> {
 pub(super) struct Graphs<R: Runtime> {
     entries: Vec<Entry<R>>,
     /// Batches that came without a graph, by their hashes, and how often; the newest last.
-    known: VecDeque<(u64, u32)>,
+    known: VecDeque<(u64, i32)>,
     /// Batches looked up so far.
     clock: u64,
     /// Removals of memory that were looked at.
@@ -155,14 +155,7 @@ impl<R: Runtime> Graphs<R> {
         let (hash, seen) = known
             .and_then(|at| self.known.remove(at))
             .unwrap_or((self.hash, 0));
-        self.known.push_back((
-            hash,
-            if seen == NEVER {
-                NEVER
-            } else {
-                (seen + 1).min(SEEN)
-            },
-        ));
+        self.known.push_back((hash, (seen + 1).min(SEEN)));
         if self.known.len() > KNOWN {
             self.known.pop_front();
         }
@@ -204,12 +197,12 @@ impl<R: Runtime> Graphs<R> {
         self.entries.len() - 1
     }
 
-    /// The batch that was named cannot be made one.
+    /// The batch that was named could not be made one.
     pub(super) fn refuse(&mut self) {
         if let Some((hash, seen)) = self.known.back_mut()
             && *hash == self.hash
         {
-            *seen = NEVER;
+            *seen = SEEN - AGAIN;
         }
     }
 

@@ -12,6 +12,7 @@
 //! line.
 
 mod control;
+mod failures;
 mod graphs;
 mod grave;
 mod lower;
@@ -31,6 +32,7 @@ use unisono_plugin::{
 };
 
 pub(crate) use control::Shared;
+pub(crate) use failures::Failures;
 pub use control::StreamControl;
 pub(crate) use graphs::Made;
 pub(crate) use grave::Grave;

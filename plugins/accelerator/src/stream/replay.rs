@@ -18,6 +18,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use unisono_plugin::{Batch, Command, Error, Level, Result, Status, log};
 
@@ -29,9 +30,6 @@ use crate::freed::Freed;
 use crate::lines::Piece;
 use crate::state::{State, Tenure};
 use crate::{Runtime, fork};
-
-/// Graphs that could not be made before a device makes none any more.
-const FAILURES: u32 = 8;
 
 impl<R: Runtime> AcceleratorStream<R> {
     /// The graphs of a new stream, if it may have some.
@@ -60,11 +58,10 @@ impl<R: Runtime> AcceleratorStream<R> {
         batch: &Batch<'_, AcceleratorEvent<R>>,
     ) -> Result<u32> {
         let device = Arc::clone(&self.device);
-        let failures = device.failed_graphs.load(Ordering::Relaxed);
         // A kernel that waits keeps a device from the other processes that share it.
         let shared = device.is_shared.load(Ordering::Relaxed);
         let own_wait = self.waits_for_own && !device.runtime.waits_by_kernel();
-        if failures >= FAILURES || shared || own_wait || !self.recorded.is_empty() {
+        if shared || own_wait || !self.recorded.is_empty() {
             return Ok(0);
         }
         graphs.forget_removed(&device.process().regions);
@@ -81,7 +78,8 @@ impl<R: Runtime> AcceleratorStream<R> {
             Found::Nothing => return Ok(0),
             Found::Graph(at) => at,
             Found::Worth => {
-                if !device.tables.is_any_ready() && !graphs.has_old() {
+                let room = device.tables.is_any_ready() || graphs.has_old();
+                if !room || !device.failed_graphs.allow(Instant::now()) {
                     return Ok(0);
                 }
                 // Runtimes may make a graph behind all that is under way, on other devices too. That may
@@ -170,8 +168,7 @@ impl<R: Runtime> AcceleratorStream<R> {
 
     /// Says once for a device that a graph could not be made.
     fn tell(&self, error: &Error) {
-        let before = self.device.failed_graphs.fetch_add(1, Ordering::Relaxed);
-        if before == 0 {
+        if self.device.failed_graphs.add(Instant::now()) {
             log!(
                 self.host,
                 Level::Warn,

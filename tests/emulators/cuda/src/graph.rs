@@ -1,11 +1,11 @@
 //! Recording streams, and running what was recorded. One stream at a time: a graph is a chain.
 
 use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use unisono_emulator::{Capability, Capture, Graph};
 
-use crate::answer::{driver, give};
+use crate::answer::{Answer, driver, give};
 use crate::code;
 use crate::context::{machine, synchronise};
 use crate::handle::Table;
@@ -15,15 +15,42 @@ static GRAPHS: Table<Graph> = Table::new();
 static RUNNABLE: Table<Graph> = Table::new();
 
 thread_local! {
-    /// Global, local or relaxed; nothing here is forbidden by it.
-    static MODE: Cell<u32> = const { Cell::new(0) };
+    /// Global, local or relaxed.
+    static MODE: Cell<u32> = const { Cell::new(GLOBAL) };
+}
+
+const GLOBAL: u32 = 0;
+const RELAXED: u32 = 2;
+
+/// Streams whose recording forbids every thread of the process what is unsafe, by their handles.
+static STRICT: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+
+fn strict() -> MutexGuard<'static, Vec<u64>> {
+    STRICT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What may wait for streams, or make any: while a stream of the process records in global mode it fails and
+/// spoils that recording, unless the thread that calls is relaxed.
+pub(crate) fn unsafe_call() -> Answer {
+    if MODE.get() == RELAXED {
+        return Ok(());
+    }
+    let all = strict();
+    for stream in all.iter().filter_map(|handle| STREAMS.get(*handle).ok()) {
+        *stream.capture() = Capture::Invalid;
+    }
+    if all.is_empty() {
+        Ok(())
+    } else {
+        Err(code::STREAM_CAPTURE_UNSUPPORTED)
+    }
 }
 
 driver! {
     fn cuThreadExchangeStreamCaptureMode(mode: *mut u32) {
         // SAFETY: the caller's.
         let wanted = unsafe { mode.as_mut() }.ok_or(code::INVALID_VALUE)?;
-        if *wanted > 2 {
+        if *wanted > RELAXED {
             return Err(code::INVALID_VALUE);
         }
         *wanted = MODE.replace(*wanted);
@@ -32,7 +59,7 @@ driver! {
 
     fn cuStreamBeginCapture_v2(handle: u64, mode: u32) {
         // The default stream cannot be captured.
-        if handle == 0 || mode > 2 {
+        if handle == 0 || mode > RELAXED {
             return Err(code::STREAM_CAPTURE_UNSUPPORTED);
         }
         let stream = stream::of(handle)?;
@@ -41,11 +68,16 @@ driver! {
             return Err(code::ILLEGAL_STATE);
         }
         *capture = Capture::Recording(Vec::new());
+        drop(capture);
+        if mode == GLOBAL {
+            strict().push(handle);
+        }
         Ok(())
     }
 
     fn cuStreamEndCapture(handle: u64, graph: *mut u64) {
         let stream = stream::of(handle)?;
+        strict().retain(|of| *of != handle);
         let ops = match std::mem::take(&mut *stream.capture()) {
             Capture::Recording(ops) => ops,
             Capture::Invalid => return Err(code::STREAM_CAPTURE_INVALIDATED),
@@ -79,6 +111,7 @@ driver! {
         if !machine()?.facts.has(Capability::Graphs) {
             return Err(code::NOT_SUPPORTED);
         }
+        unsafe_call()?;
         synchronise("cuGraphInstantiateWithFlags")?;
         let made = RUNNABLE.add(Arc::new(Graph::clone(&*GRAPHS.get(graph)?)))?;
         // SAFETY: the caller's.
@@ -98,6 +131,7 @@ driver! {
 
     /// As for making one.
     fn cuGraphExecDestroy(runnable: u64) {
+        unsafe_call()?;
         synchronise("cuGraphExecDestroy")?;
         RUNNABLE.remove(runnable).map(|_| ())
     }

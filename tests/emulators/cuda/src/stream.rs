@@ -9,6 +9,7 @@ use unisono_emulator::{Capture, Device, HostCall, Op, Stream};
 use crate::answer::{Answer, driver, give};
 use crate::code;
 use crate::context::{context_of, current, machine};
+use crate::graph::unsafe_call;
 use crate::handle::Table;
 
 pub static STREAMS: Table<Stream> = Table::new();
@@ -64,6 +65,7 @@ driver! {
         if flags & !1 != 0 {
             return Err(code::INVALID_VALUE);
         }
+        unsafe_call()?;
         let made = STREAMS.add(new(current()?)?)?;
         // SAFETY: the caller's.
         unsafe { give(handle, made) }
@@ -89,6 +91,7 @@ driver! {
     /// What it was given still runs.
     fn cuStreamDestroy_v2(handle: u64) {
         current()?;
+        unsafe_call()?;
         STREAMS.remove(handle).map(|_| ())
     }
 

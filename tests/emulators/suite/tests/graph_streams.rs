@@ -336,6 +336,37 @@ fn a_program_records_what_ran_as_a_graph() {
     );
 }
 
+/// A graph that is made does not spoil what the program records on another thread, in the strictest mode.
+#[test]
+fn a_programs_recording_is_not_disturbed() {
+    on(
+        "a_programs_recording_is_not_disturbed",
+        "cuda",
+        "h100x8",
+        |mut bench| {
+            let mut stream = bench.device().stream(0).expect("a stream");
+            let (begun, is_begun) = std::sync::mpsc::channel();
+            let (made, is_made) = std::sync::mpsc::channel();
+            let program = std::thread::spawn(move || {
+                let driver = Driver::open();
+                driver.enter(0);
+                let native = driver.stream();
+                driver.begin(native);
+                begun.send(()).expect("somebody listens");
+                is_made.recv().expect("a graph");
+                // It ends, and can be run: both are looked at.
+                driver.launch(driver.end(native), native);
+                driver.synchronise(native);
+            });
+            is_begun.recv().expect("it records");
+            let launches: Vec<u64> = (0..4).map(|_| bench.round(&mut stream)).collect();
+            made.send(()).expect("it still records");
+            program.join().expect("its recording");
+            assert_eq!(launches, [0, 0, 1, 1]);
+        },
+    );
+}
+
 /// An event is recorded anew each time: such a batch goes as it is.
 #[test]
 fn a_batch_with_an_event_is_no_graph() {
