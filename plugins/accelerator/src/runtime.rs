@@ -132,15 +132,15 @@ pub unsafe trait Runtime: Send + Sync + Sized + 'static {
     fn graphs(&self) -> bool {
         false
     }
-    /// Makes a graph of what `record` puts on the stream that it is given, which has this priority; nothing
-    /// of it runs. May block behind all that the device has under way. No other thread's calls are in its
-    /// way, nor its calls in theirs.
+    /// Makes a graph of what `record` puts on this stream, which nobody else uses meanwhile; nothing of it
+    /// runs. May block behind all that the process has under way. No other thread's calls are in its way, nor
+    /// its calls in theirs.
     fn capture(
         &self,
-        priority: i64,
-        record: &mut dyn FnMut(Self::Stream) -> Result<()>,
+        stream: Self::Stream,
+        record: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Self::Graph> {
-        let _ = (priority, record);
+        let _ = (stream, record);
         Err(Error::unsupported("this runtime makes no graphs"))
     }
     /// As [`copy`](Self::copy), on a stream that records.

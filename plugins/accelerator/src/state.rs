@@ -53,6 +53,8 @@ struct Natives<R: Runtime> {
     left: u32,
     /// That of all who found none left.
     common: Option<R::Stream>,
+    /// Those on which graphs are recorded, by priority.
+    recorders: HashMap<i64, R::Stream>,
 }
 
 /// Whose a native stream is.
@@ -93,6 +95,7 @@ impl<R: Runtime> State<R> {
             idle: HashMap::new(),
             left,
             common: None,
+            recorders: HashMap::new(),
         };
         let this = Self {
             runtime: Unforked::new(runtime),
@@ -150,6 +153,31 @@ impl<R: Runtime> State<R> {
         };
         natives.common = Some(common);
         Ok((common, Tenure::Common))
+    }
+
+    /// The stream of this priority on which graphs are recorded: made once, and counted, as runtimes deal out
+    /// queues by the streams that there are. Only [`Process::alone`] uses it.
+    pub(crate) fn recorder(&self, priority: i64) -> Result<R::Stream> {
+        let mut natives = lock(&self.natives);
+        if let Some(stream) = natives.recorders.get(&priority) {
+            return Ok(*stream);
+        }
+        let idle = natives.idle.get_mut(&priority).and_then(Vec::pop);
+        let stream = match idle {
+            Some(stream) => stream,
+            None if natives.left == 0 => {
+                return Err(Error::unsupported(
+                    "the device has no queue left for the stream that records graphs",
+                ));
+            }
+            None => {
+                let stream = self.runtime.create_stream(priority)?;
+                natives.left -= 1;
+                stream
+            }
+        };
+        natives.recorders.insert(priority, stream);
+        Ok(stream)
     }
 
     /// Gives an idle native stream back, or the caller's up.
@@ -248,7 +276,9 @@ impl<R: Runtime> Drop for State<R> {
         let mut natives = lock(&self.natives);
         let idle = std::mem::take(&mut natives.idle);
         let common = natives.common.take();
-        for stream in idle.into_values().flatten().chain(common).chain(helper) {
+        let recorders = std::mem::take(&mut natives.recorders);
+        let kept = recorders.into_values().chain(common).chain(helper);
+        for stream in idle.into_values().flatten().chain(kept) {
             self.runtime.destroy_stream(stream);
         }
         self.lines.close(&*self.runtime);

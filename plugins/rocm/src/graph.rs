@@ -68,13 +68,13 @@ impl Functions {
         Ok(Mode(self, mode))
     }
 
-    /// What `record` puts on a stream, ready to run. The stream has recorded nothing before, and is not
-    /// used any more behind it.
+    /// What `record` puts on a stream, ready to run. Nobody else uses the stream meanwhile, and nothing is under
+    /// way on it.
     pub(crate) fn capture(
         &self,
         api: &Api,
         stream: Handle,
-        record: impl FnOnce() -> Result<()>,
+        record: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Handle> {
         let _mode = self.relaxed(api)?;
         // SAFETY: a stream of the current device, which nothing is under way on.

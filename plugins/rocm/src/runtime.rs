@@ -139,8 +139,8 @@ impl RocmRuntime {
         })
     }
 
-    /// Where graphs are made, streams are created and destroyed at any time: a program that records on another
-    /// thread is not disturbed by that.
+    /// Where graphs are made, streams are created at any time: a program that records on another thread is not
+    /// disturbed by that.
     fn relaxed(&self) -> Result<Option<graph::Mode<'_>>> {
         let graphs = self.graphs.as_ref();
         graphs
@@ -399,14 +399,11 @@ unsafe impl Runtime for RocmRuntime {
 
     fn capture(
         &self,
-        priority: i64,
-        record: &mut dyn FnMut(RocmStream) -> Result<()>,
+        stream: RocmStream,
+        record: &mut dyn FnMut() -> Result<()>,
     ) -> Result<RocmGraph> {
         let graphs = self.graphs.ok_or_else(graph::none)?;
-        // One of its own: nothing waits on it, and what goes wrong goes with it.
-        let stream = self.create_stream(priority)?;
-        let made = self.with(|api| graphs.capture(api, stream.0, || record(stream)));
-        self.destroy_stream(stream);
+        let made = self.with(|api| graphs.capture(api, stream.0, record));
         made.map(RocmGraph)
     }
 

@@ -158,7 +158,8 @@ impl<R: Runtime> AcceleratorStream<R> {
             Tenure::Wrapped | Tenure::Common => 0,
         };
         let runtime = &*self.device.runtime;
-        let graph = runtime.capture(priority, &mut |stream| {
+        let stream = self.device.recorder(priority)?;
+        let graph = runtime.capture(stream, &mut || {
             // SAFETY: checked to be memory of the device, and checked again before each launch, with its
             // allocation ids; the table is kept with the graph.
             unsafe { table::record(runtime, stream, &table, &steps) }
