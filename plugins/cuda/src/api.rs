@@ -124,6 +124,7 @@ library_functions! {
         begin_capture = "cuStreamBeginCapture_v2": fn(CUstream, c_uint);
         end_capture = "cuStreamEndCapture": fn(CUstream, *mut *mut c_void);
         instantiate_graph = "cuGraphInstantiateWithFlags": fn(*mut *mut c_void, *mut c_void, u64);
+        upload_graph = "cuGraphUpload": fn(*mut c_void, CUstream);
         launch_graph = "cuGraphLaunch": fn(*mut c_void, CUstream);
         destroy_graph = "cuGraphDestroy": fn(*mut c_void);
         destroy_executable_graph = "cuGraphExecDestroy": fn(*mut c_void);

@@ -3,15 +3,19 @@
 
 use std::ffi::{c_uint, c_void};
 use std::ptr;
+use std::time::{Duration, Instant};
 
 use cudarc::driver::sys::CUstream;
-use unisono_plugin::{Error, Result};
+use unisono_plugin::{Error, Result, Status};
 
 use crate::api::{Api, Code};
-use crate::error::check;
+use crate::error::{check, error};
 
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`: other threads may call what they like meanwhile.
 const RELAXED: c_uint = 2;
+
+/// How long a graph may take to reach the device. Nothing is given to any device meanwhile.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A graph or an executable one.
 pub(crate) type Handle = *mut c_void;
@@ -24,6 +28,8 @@ pub(crate) struct Functions {
     end: unsafe extern "C" fn(CUstream, *mut Handle) -> Code,
     instantiate: unsafe extern "C" fn(*mut Handle, Handle, u64) -> Code,
     launch: unsafe extern "C" fn(Handle, CUstream) -> Code,
+    /// Newer than the others.
+    upload: Option<unsafe extern "C" fn(Handle, CUstream) -> Code>,
     destroy: unsafe extern "C" fn(Handle) -> Code,
     destroy_executable: unsafe extern "C" fn(Handle) -> Code,
 }
@@ -48,6 +54,7 @@ impl Functions {
             end: api.end_capture?,
             instantiate: api.instantiate_graph?,
             launch: api.launch_graph?,
+            upload: api.upload_graph,
             destroy: api.destroy_graph?,
             destroy_executable: api.destroy_executable_graph?,
         })
@@ -90,7 +97,25 @@ impl Functions {
             // SAFETY: recorded here; what was made of it lives on.
             let _ = unsafe { (self.destroy)(graph) };
         }
-        made.map(|()| executable)
+        let sent = made.and_then(|()| self.upload(api, executable, stream));
+        if sent.is_err() && !executable.is_null() {
+            // SAFETY: made here, and never launched.
+            let _ = unsafe { (self.destroy_executable)(executable) };
+        }
+        sent?;
+        // One that the device does not take in time is left to it: it may still read it.
+        settle(api, stream)?;
+        Ok(executable)
+    }
+
+    /// Sends a graph to the device ahead of its first launch, which would else do that, and may wait.
+    fn upload(&self, api: &Api, graph: Handle, stream: CUstream) -> Result<()> {
+        let Some(upload) = self.upload else {
+            return Ok(());
+        };
+        // SAFETY: living handles.
+        let code = unsafe { upload(graph, stream) };
+        check(api, "cuGraphUpload", code)
     }
 
     /// Runs a graph.
@@ -113,6 +138,23 @@ impl Functions {
         // SAFETY: the caller's promise.
         let code = unsafe { (self.destroy_executable)(graph) };
         check(api, "cuGraphExecDestroy", code)
+    }
+}
+
+/// Waits until a stream has done all that it was given.
+fn settle(api: &Api, stream: CUstream) -> Result<()> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        // SAFETY: a living stream, which records nothing.
+        match unsafe { (api.stream_query)(stream) } {
+            0 => return Ok(()),
+            600 if Instant::now() < end => std::thread::sleep(Duration::from_micros(20)),
+            600 => {
+                let what = format!("a graph did not reach the device within {PATIENCE:?}");
+                return Err(Error::new(Status::Timeout, what));
+            }
+            code => return Err(error(api, "cuStreamQuery", code)),
+        }
     }
 }
 

@@ -104,6 +104,7 @@ library_functions! {
         end_capture = "hipStreamEndCapture": fn(Handle, *mut Handle);
         instantiate_graph = "hipGraphInstantiate":
             fn(*mut Handle, Handle, *mut Handle, *mut c_char, usize);
+        upload_graph = "hipGraphUpload": fn(Handle, Handle);
         launch_graph = "hipGraphLaunch": fn(Handle, Handle);
         destroy_graph = "hipGraphDestroy": fn(Handle);
         destroy_executable_graph = "hipGraphExecDestroy": fn(Handle);

@@ -3,17 +3,24 @@
 
 use std::ffi::{c_char, c_uint};
 use std::ptr;
+use std::time::{Duration, Instant};
 
-use unisono_plugin::{Error, Result};
+use unisono_plugin::{Error, Result, Status};
 
-use crate::api::{Api, Code, Handle};
-use crate::error::check;
+use crate::api::{Api, Code, Handle, NOT_READY, SUCCESS};
+use crate::error::{check, error};
 
 /// `hipStreamCaptureModeRelaxed`: other threads may call what they like meanwhile.
 const RELAXED: c_uint = 2;
 /// The first release whose graphs are used. Earlier ones have the functions too, but the releases of ROCm 5
 /// still mended what graphs did.
 const SINCE: i32 = 6;
+
+/// How long a graph may take to reach the device. Nothing is given to any device meanwhile.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// `hipErrorNotSupported`.
+const NOT_SUPPORTED: Code = 801;
 
 /// The runtime's functions for graphs.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +30,8 @@ pub(crate) struct Functions {
     end: unsafe extern "C" fn(Handle, *mut Handle) -> Code,
     instantiate: unsafe extern "C" fn(*mut Handle, Handle, *mut Handle, *mut c_char, usize) -> Code,
     launch: unsafe extern "C" fn(Handle, Handle) -> Code,
+    /// Newer than the others.
+    upload: Option<unsafe extern "C" fn(Handle, Handle) -> Code>,
     destroy: unsafe extern "C" fn(Handle) -> Code,
     destroy_executable: unsafe extern "C" fn(Handle) -> Code,
 }
@@ -53,6 +62,7 @@ impl Functions {
             end: api.end_capture?,
             instantiate: api.instantiate_graph?,
             launch: api.launch_graph?,
+            upload: api.upload_graph,
             destroy: api.destroy_graph?,
             destroy_executable: api.destroy_executable_graph?,
         })
@@ -96,7 +106,29 @@ impl Functions {
             // SAFETY: recorded here; what was made of it lives on.
             let _ = unsafe { (self.destroy)(graph) };
         }
-        made.map(|()| executable)
+        let sent = made.and_then(|()| self.upload(api, executable, stream));
+        if sent.is_err() && !executable.is_null() {
+            // SAFETY: made here, and never launched.
+            let _ = unsafe { (self.destroy_executable)(executable) };
+        }
+        sent?;
+        // One that the device does not take in time is left to it: it may still read it.
+        settle(api, stream)?;
+        Ok(executable)
+    }
+
+    /// Sends a graph to the device ahead of its first launch, which would else do that, and may wait.
+    fn upload(&self, api: &Api, graph: Handle, stream: Handle) -> Result<()> {
+        let Some(upload) = self.upload else {
+            return Ok(());
+        };
+        // SAFETY: living handles.
+        let code = unsafe { upload(graph, stream) };
+        match code {
+            // Then the first launch does it.
+            NOT_SUPPORTED => Ok(()),
+            code => check(api, "hipGraphUpload", code),
+        }
     }
 
     /// Runs a graph.
@@ -119,6 +151,23 @@ impl Functions {
         // SAFETY: the caller's promise.
         let code = unsafe { (self.destroy_executable)(graph) };
         check(api, "hipGraphExecDestroy", code)
+    }
+}
+
+/// Waits until a stream has done all that it was given.
+fn settle(api: &Api, stream: Handle) -> Result<()> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        // SAFETY: a living stream, which records nothing.
+        match unsafe { (api.stream_query)(stream) } {
+            SUCCESS => return Ok(()),
+            NOT_READY if Instant::now() < end => std::thread::sleep(Duration::from_micros(20)),
+            NOT_READY => {
+                let what = format!("a graph did not reach the device within {PATIENCE:?}");
+                return Err(Error::new(Status::Timeout, what));
+            }
+            code => return Err(error(api, "hipStreamQuery", code)),
+        }
     }
 }
 

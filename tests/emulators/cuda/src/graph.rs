@@ -1,9 +1,10 @@
 //! Recording streams, and running what was recorded. One stream at a time: a graph is a chain.
 
 use std::cell::Cell;
+use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use unisono_emulator::{Capability, Capture, Graph};
+use unisono_emulator::{Capability, Capture, Graph, HostCall, Op};
 
 use crate::answer::{Answer, driver, give};
 use crate::code;
@@ -45,6 +46,8 @@ pub(crate) fn unsafe_call() -> Answer {
         Err(code::STREAM_CAPTURE_UNSUPPORTED)
     }
 }
+
+unsafe extern "C" fn nothing(_: *mut c_void) {}
 
 driver! {
     fn cuThreadExchangeStreamCaptureMode(mode: *mut u32) {
@@ -116,6 +119,14 @@ driver! {
         let made = RUNNABLE.add(Arc::new(Graph::clone(&*GRAPHS.get(graph)?)))?;
         // SAFETY: the caller's.
         unsafe { give(runnable, made) }
+    }
+
+    /// There is nowhere to bring it to; it takes its turn on the stream, as there.
+    fn cuGraphUpload(runnable: u64, handle: u64) {
+        let stream = stream::of(handle)?;
+        RUNNABLE.get(runnable)?;
+        stream::not_recording(&stream)?;
+        stream::submit(&stream, Op::Call(HostCall { call: nothing, data: std::ptr::null_mut() }))
     }
 
     fn cuGraphLaunch(runnable: u64, handle: u64) {

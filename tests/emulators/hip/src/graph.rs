@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 use unisono_emulator_cuda::code;
 use unisono_emulator_cuda::graph::{
     cuGraphDestroy, cuGraphExecDestroy, cuGraphInstantiateWithFlags, cuGraphLaunch,
-    cuStreamBeginCapture_v2, cuStreamEndCapture, cuStreamIsCapturing,
+    cuGraphUpload, cuStreamBeginCapture_v2, cuStreamEndCapture, cuStreamIsCapturing,
     cuThreadExchangeStreamCaptureMode,
 };
 
@@ -45,6 +45,11 @@ hip! {
         }
         // SAFETY: the caller's.
         from(unsafe { cuGraphInstantiateWithFlags(runnable, graph, 0) })
+    }
+
+    current fn hipGraphUpload(runnable: u64, stream: u64) {
+        // SAFETY: the caller's.
+        from(unsafe { cuGraphUpload(runnable, stream) })
     }
 
     current fn hipGraphLaunch(runnable: u64, stream: u64) {

@@ -155,6 +155,7 @@ fn the_third_time_it_is_a_graph() {
         let launches: Vec<u64> = (0..8).map(|_| bench.round(&mut stream)).collect();
         assert_eq!(launches, [0, 0, 1, 1, 1, 1, 1, 1]);
         assert_eq!(bench.calls.graphs(), 1);
+        assert_eq!(bench.calls.count("GraphUpload"), 1, "ahead of its launches");
         drop(stream);
         drop(bench.device().stream(0));
         assert_eq!(bench.calls.graphs(), 0, "it goes with its stream");
