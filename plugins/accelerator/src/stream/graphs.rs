@@ -213,6 +213,12 @@ impl<R: Runtime> Graphs<R> {
         &entry.made
     }
 
+    /// Lets all graphs go: they are not used any more.
+    pub(super) fn forget_all(&mut self) {
+        let all = self.entries.drain(..);
+        self.gone.extend(all.map(|entry| entry.made));
+    }
+
     /// Lets graphs go that name memory which is not there any more.
     pub(super) fn forget_removed(&mut self, regions: &Regions) {
         let removals = regions.removals();

@@ -60,12 +60,14 @@ impl<R: Runtime> AcceleratorStream<R> {
         let device = Arc::clone(&self.device);
         // A kernel that waits keeps a device from the other processes that share it.
         let shared = device.is_shared.load(Ordering::Relaxed);
-        let own_wait = self.waits_for_own && !device.runtime.waits_by_kernel();
-        if shared || own_wait || !self.recorded.is_empty() {
+        if shared || !self.recorded.is_empty() {
+            // For good.
+            graphs.forget_all();
             return Ok(0);
         }
         graphs.forget_removed(&device.process().regions);
-        if !graphs.name(batch, &self.named) {
+        let own_wait = self.waits_for_own && !device.runtime.waits_by_kernel();
+        if own_wait || !graphs.name(batch, &self.named) {
             return Ok(0);
         }
         self.advance();

@@ -333,6 +333,7 @@ fn a_program_records_what_ran_as_a_graph() {
                     "its counters are in memory now"
                 );
             }
+            assert_eq!(bench.calls.graphs(), 1, "that of the program");
         },
     );
 }
