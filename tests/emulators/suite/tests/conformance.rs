@@ -44,7 +44,7 @@ fails:
     conforms(&machine, "cuda", &older, &[]);
 }
 
-/// Everything late, in a few queues.
+/// Everything late, in a few queues; with graphs.
 #[test]
 fn cuda_with_every_operation_delayed() {
     let test = "cuda_with_every_operation_delayed";
@@ -52,7 +52,7 @@ fn cuda_with_every_operation_delayed() {
     let Some(machine) = Emulated::new(test, "h100x8", slow) else {
         return;
     };
-    conforms(&machine, "cuda", CUDA, &[]);
+    conforms(&machine, "cuda", CUDA, &["graphs=true"]);
 }
 
 const ROCM: &str = "
@@ -94,7 +94,7 @@ fn rocm_on_an_older_runtime() {
     conforms(&machine, "rocm", ROCM, &["write_by_kernel=true"]);
 }
 
-/// Everything late, in a few queues; uncached memory, copies by the compute units.
+/// Everything late, in a few queues; uncached memory, copies by the compute units, graphs.
 #[test]
 fn rocm_with_every_operation_delayed() {
     let test = "rocm_with_every_operation_delayed";
@@ -106,6 +106,6 @@ fn rocm_with_every_operation_delayed() {
         &machine,
         "rocm",
         ROCM,
-        &["uncached=true", "dma_copies=false"],
+        &["uncached=true", "dma_copies=false", "graphs=true"],
     );
 }
