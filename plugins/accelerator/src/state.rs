@@ -156,7 +156,8 @@ impl<R: Runtime> State<R> {
     }
 
     /// The stream of this priority on which graphs are recorded: made once, and counted, as runtimes deal out
-    /// queues by the streams that there are. Only [`Process::alone`] uses it.
+    /// queues by the streams that there are. Where no queue is left every stream has its own already, so one
+    /// more takes none away; it runs nothing while another is at work. Only [`Process::alone`] uses it.
     pub(crate) fn recorder(&self, priority: i64) -> Result<R::Stream> {
         let mut natives = lock(&self.natives);
         if let Some(stream) = natives.recorders.get(&priority) {
@@ -165,14 +166,9 @@ impl<R: Runtime> State<R> {
         let idle = natives.idle.get_mut(&priority).and_then(Vec::pop);
         let stream = match idle {
             Some(stream) => stream,
-            None if natives.left == 0 => {
-                return Err(Error::unsupported(
-                    "the device has no queue left for the stream that records graphs",
-                ));
-            }
             None => {
                 let stream = self.runtime.create_stream(priority)?;
-                natives.left -= 1;
+                natives.left = natives.left.saturating_sub(1);
                 stream
             }
         };

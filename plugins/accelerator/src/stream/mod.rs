@@ -32,8 +32,8 @@ use unisono_plugin::{
 };
 
 pub(crate) use control::Shared;
-pub(crate) use failures::Failures;
 pub use control::StreamControl;
+pub(crate) use failures::Failures;
 pub(crate) use graphs::Made;
 pub(crate) use grave::Grave;
 pub(crate) use table::{TABLE, TABLES};

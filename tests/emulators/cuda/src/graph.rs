@@ -8,7 +8,7 @@ use unisono_emulator::{Capability, Capture, Graph, HostCall, Op};
 
 use crate::answer::{Answer, driver, give};
 use crate::code;
-use crate::context::{machine, synchronise};
+use crate::context::{machine, synchronise, synchronise_all};
 use crate::handle::Table;
 use crate::stream::{self, STREAMS};
 
@@ -106,7 +106,7 @@ driver! {
         unsafe { give(status, found) }
     }
 
-    /// No manual says that it does not wait for what is under way: here it does.
+    /// No manual says that it does not wait for what is under way, on any device: here it does.
     fn cuGraphInstantiateWithFlags(runnable: *mut u64, graph: u64, flags: u64) {
         if flags != 0 {
             return Err(code::INVALID_VALUE);
@@ -115,7 +115,7 @@ driver! {
             return Err(code::NOT_SUPPORTED);
         }
         unsafe_call()?;
-        synchronise("cuGraphInstantiateWithFlags")?;
+        synchronise_all("cuGraphInstantiateWithFlags")?;
         let made = RUNNABLE.add(Arc::new(Graph::clone(&*GRAPHS.get(graph)?)))?;
         // SAFETY: the caller's.
         unsafe { give(runnable, made) }

@@ -11,7 +11,7 @@ use unisono_emulator::space::Kind;
 
 use crate::answer::{Answer, driver, give};
 use crate::code;
-use crate::context::{current, machine, synchronise, synchronise_all};
+use crate::context::{current, machine, synchronise};
 
 /// Flags of registration.
 const PORTABLE: u32 = 1;
@@ -112,12 +112,7 @@ driver! {
         if host.is_null() || bytes == 0 || flags & !0xf != 0 {
             return Err(code::INVALID_VALUE);
         }
-        if flags & PORTABLE == 0 {
-            synchronise("cuMemHostRegister")?;
-        } else {
-            // No manual says that memory for all contexts does not wait for the work of all: here it does.
-            synchronise_all("cuMemHostRegister")?;
-        }
+        synchronise("cuMemHostRegister")?;
         if machine()?.space.is_reserved(host as u64) || !is_mapped(host as u64, bytes as u64) {
             return Err(code::INVALID_VALUE);
         }

@@ -4,8 +4,8 @@ use std::ffi::{c_char, c_void};
 
 use unisono_emulator_cuda::code;
 use unisono_emulator_cuda::graph::{
-    cuGraphDestroy, cuGraphExecDestroy, cuGraphInstantiateWithFlags, cuGraphLaunch,
-    cuGraphUpload, cuStreamBeginCapture_v2, cuStreamEndCapture, cuStreamIsCapturing,
+    cuGraphDestroy, cuGraphExecDestroy, cuGraphInstantiateWithFlags, cuGraphLaunch, cuGraphUpload,
+    cuStreamBeginCapture_v2, cuStreamEndCapture, cuStreamIsCapturing,
     cuThreadExchangeStreamCaptureMode,
 };
 

@@ -52,6 +52,11 @@ impl Bench {
         self._world.device()
     }
 
+    /// Times that memory of the host's was registered.
+    fn registered(&self) -> u64 {
+        self.calls.count("MemHostRegister") + self.calls.count("HostRegister")
+    }
+
     /// dst = 2 src behind a gate with such words, with a signal at the end.
     fn batch(&self, words: [u64; 3]) -> Batch {
         // SAFETY: memory of this test, which waits for all that uses it.
@@ -152,8 +157,10 @@ fn on(test: &str, plugin: &str, name: &str, body: impl Fn(Bench) + Copy) {
 fn the_third_time_it_is_a_graph() {
     on_each_vendor("the_third_time_it_is_a_graph", |mut bench| {
         let mut stream = bench.device().stream(0).expect("a stream");
+        let registered = bench.registered();
         let launches: Vec<u64> = (0..8).map(|_| bench.round(&mut stream)).collect();
         assert_eq!(launches, [0, 0, 1, 1, 1, 1, 1, 1]);
+        assert_eq!(bench.registered(), registered, "that may wait for others");
         assert_eq!(bench.calls.graphs(), 1);
         assert_eq!(bench.calls.count("GraphUpload"), 1, "ahead of its launches");
         drop(stream);

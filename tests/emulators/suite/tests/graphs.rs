@@ -1,5 +1,6 @@
 //! Calls that are repeated run as graphs of the vendor's runtime, and give what they give without.
 
+use std::sync::Barrier;
 use std::time::Duration;
 
 use unisono::plan::Op;
@@ -473,8 +474,11 @@ fn threads_that_share_a_device_use_none() {
                 adjust(options);
                 options.device = Some((of.clone(), 0));
             };
-            threads(2, on_one, |world| {
+            let ready = Barrier::new(2);
+            threads(2, on_one, move |world| {
                 let data = Values::<i32>::new(world.device(), 1000);
+                // What was registered for it waits for all that the device has under way.
+                ready.wait();
                 for round in 0..WARM {
                     all_reduce(&world, &Calls::of(&told("TEST_PLUGIN")), &data, 1000, round);
                 }
