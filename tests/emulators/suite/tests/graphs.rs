@@ -142,6 +142,7 @@ fn threads_of_one_process_repeat_calls() {
             .start(|rank| {
                 let plugin = told("TEST_PLUGIN");
                 let of = plugin.clone();
+                let ready = Barrier::new(4);
                 threads(4, with_graphs(&plugin, true), move |world| {
                     let calls = Calls::of(&of);
                     for round in 0..WARM {
@@ -156,6 +157,11 @@ fn threads_of_one_process_repeat_calls() {
                     }
                     let data = Values::<i32>::new(world.device(), 500);
                     for round in 0..WARM {
+                        // Each in turn has a moment when the others are quiet.
+                        ready.wait();
+                        if round % 4 != world.rank() as usize {
+                            std::thread::sleep(Duration::from_millis(2));
+                        }
                         all_reduce(&world, &calls, &data, 500, round);
                     }
                     world.finalize().expect("finalize");
@@ -294,6 +300,7 @@ fn graphs_are_bounded_and_ended() {
                 }
                 let made = calls.count("GraphInstantiate");
                 assert!(made > MOST && most <= MOST, "{made} made, {most} at once");
+                assert!(calls.count("StreamCreate") < MOST, "one for each graph");
                 // New ones come in place of the oldest.
                 let before = calls.launches();
                 for round in 0..4 * WARM {
