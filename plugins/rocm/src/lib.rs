@@ -19,6 +19,7 @@ mod error;
 mod facts;
 mod foreign;
 mod graph;
+mod handles;
 mod kernels;
 mod management;
 mod operate;

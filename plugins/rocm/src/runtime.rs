@@ -22,6 +22,7 @@ use crate::device::Opened;
 use crate::error::{check, error};
 use crate::foreign;
 use crate::graph;
+use crate::handles::{RocmEvent, RocmGraph, RocmStream};
 use crate::kernels::Kernels;
 use crate::operate::{Step, steps};
 use crate::places;
@@ -40,6 +41,7 @@ const BY_DMA: u32 = 1024;
 const BUFFER: usize = 1;
 const BUFFER_SIZE: usize = 2;
 const END: usize = 3;
+
 /// The runtime for one device.
 #[derive(Debug)]
 pub struct RocmRuntime {
@@ -50,31 +52,6 @@ pub struct RocmRuntime {
     /// Copies between devices by DMA; until the runtime says that it does not know them.
     dma: AtomicBool,
 }
-
-/// A stream of the runtime's.
-#[derive(Clone, Copy, Debug)]
-pub struct RocmStream(Handle);
-
-/// An event of the runtime's.
-#[derive(Clone, Copy, Debug)]
-pub struct RocmEvent(Handle);
-
-/// A graph of the runtime's, ready to run.
-#[derive(Clone, Copy, Debug)]
-pub struct RocmGraph(Handle);
-
-// SAFETY: handles of the runtime's, usable from any thread.
-unsafe impl Send for RocmStream {}
-// SAFETY: as above.
-unsafe impl Sync for RocmStream {}
-// SAFETY: as above.
-unsafe impl Send for RocmGraph {}
-// SAFETY: as above.
-unsafe impl Sync for RocmGraph {}
-// SAFETY: as above.
-unsafe impl Send for RocmEvent {}
-// SAFETY: as above.
-unsafe impl Sync for RocmEvent {}
 
 static PROCESS: Process<RocmRuntime> = Process::new();
 
