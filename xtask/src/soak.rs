@@ -268,15 +268,7 @@ pub fn soak(filter: Option<&str>, dry: bool) -> Result<()> {
             run(&mut suite.command(suite.before))?;
         }
         let watched = watch(&mut suite.command(suite.arguments))?;
-        let facts: Vec<&str> = watched
-            .lines
-            .iter()
-            .filter_map(|line| {
-                line.strip_prefix("soak: ")
-                    .or_else(|| line.strip_prefix("test result: "))
-                    .or_else(|| line.starts_with(SKIPPED).then_some(line))
-            })
-            .collect();
+        let facts: Vec<&str> = watched.lines.iter().filter_map(|line| fact(line)).collect();
         let skipped = facts.iter().any(|fact| fact.starts_with(SKIPPED));
         let verdict = match (watched.success, skipped) {
             (false, _) => "FAILED",
@@ -309,4 +301,37 @@ pub fn soak(filter: Option<&str>, dry: bool) -> Result<()> {
         bail!("failed or skipped: {}", failed.join(", "));
     }
     Ok(())
+}
+
+/// What a line of a suite's says for the page, if it says something.
+fn fact(line: &str) -> Option<&str> {
+    // The first line of a test stands behind the test's name.
+    let line = match line
+        .strip_prefix("test ")
+        .and_then(|rest| rest.split_once(" ... "))
+    {
+        Some((_, said)) => said,
+        None => line,
+    };
+    line.strip_prefix("soak: ")
+        .or_else(|| line.strip_prefix("test result: "))
+        .or_else(|| line.starts_with(SKIPPED).then_some(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_test_says_first_counts_too() {
+        assert_eq!(fact("soak: 3 right"), Some("3 right"));
+        assert_eq!(fact("test a ... soak: 3 right"), Some("3 right"));
+        assert_eq!(
+            fact("test a ... soak: skipped: a: why"),
+            Some("skipped: a: why")
+        );
+        assert_eq!(fact("test result: ok. 1 passed"), Some("ok. 1 passed"));
+        assert_eq!(fact("skipped: a: why"), Some("skipped: a: why"));
+        assert_eq!(fact("test a ... ok"), None);
+    }
 }
