@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use unisono::bootstrap::BootstrapError;
 use unisono::{Communicator, Init, InitError, InitOptions};
 
@@ -124,24 +123,5 @@ impl RankArgs {
         let mut launch = Launch::new(ranks, program.into(), args);
         launch.output = Output::Shared;
         launch.run().map(Some)
-    }
-
-    /// Keeps this thread of a rank that `--ranks` started on one core, if there are more ranks than cores: what a plan
-    /// takes then depends on which ranks share a core, and a system that deals them out anew for each job
-    /// would make two measurements two different things. To be called after joining: ranks tell each other
-    /// how many cores they may use.
-    pub fn stay_on_core(&self) -> Result<()> {
-        if !self.as_rank {
-            return Ok(());
-        }
-        let info = unisono::bootstrap::RankInfo::from_environment()?;
-        let all = sched_getaffinity(None).context("asking which cores there are")?;
-        let cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&at| all.is_set(at)).collect();
-        if info.size as usize > cores.len() {
-            let mut core = CpuSet::new();
-            core.set(cores[info.rank as usize % cores.len()]);
-            sched_setaffinity(None, &core).context("staying on a core")?;
-        }
-        Ok(())
     }
 }

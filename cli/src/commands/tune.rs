@@ -17,8 +17,7 @@ use crate::{output, units};
 ///
 /// The figures are added to the cluster's calibration file, under what the communicator looks like:
 /// how many ranks, on how many hosts, over which links. Jobs that look the same use them from then
-/// on; `unisono explain` shows them beside the predictions. Run it on an otherwise idle machine. Where
-/// `--ranks` starts more ranks than there are cores, each stays on one, in turn.
+/// on; `unisono explain` shows them beside the predictions. Run it on an otherwise idle machine.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -80,7 +79,6 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         );
     };
     let communicator = args.join.join(false)?;
-    args.ranks.stay_on_core()?;
     let first = communicator.rank() == 0;
     let bar = if first { bar()? } else { ProgressBar::hidden() };
     let measured = communicator.tune(&options(args), &mut |step| show(&bar, step))?;
@@ -127,7 +125,6 @@ const TOLERATED: f64 = 0.1;
 /// Holds the choices against the best.
 fn check(args: &Args) -> Result<ExitCode> {
     let communicator = args.join.join(false)?;
-    args.ranks.stay_on_core()?;
     let first = communicator.rank() == 0;
     let bar = if first { bar()? } else { ProgressBar::hidden() };
     let choices = communicator.check_choices(&options(args), &mut |step| show(&bar, step))?;

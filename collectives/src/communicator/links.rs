@@ -17,7 +17,7 @@ pub struct PeerLink {
     pub peer: u32,
     /// Whose link it is.
     pub plugin: String,
-    /// What it has done; none if the plugin does not count.
+    /// What it has done so far, in bytes and puts; none if the plugin does not count.
     pub statistics: Option<LinkStatistics>,
 }
 
@@ -46,7 +46,8 @@ impl fmt::Display for PeerLink {
 }
 
 impl Communicator {
-    /// The posted links of this rank: to whom, over how many connections, and what they have carried.
+    /// The posted links of this rank: to whom, over how many connections, and what they have carried since
+    /// the communicator was made. From any thread; it waits while another drives the communicator.
     ///
     /// # Errors
     /// What a plugin says.

@@ -75,6 +75,9 @@ fn carried(connections: i64, recovery: i64) -> ([End; 2], Arc<Carrier>) {
         rank += 1;
         End::new(instance, identity, (peer, &addresses[peer as usize]), 4096)
     });
+    let tokens = ends.each_ref().map(|end| end.tokens.clone());
+    ends[0].import(&tokens[1]);
+    ends[1].import(&tokens[0]);
     let all = connections as u32;
     drive(&mut ends, |e| e.iter_mut().all(|e| standing(e) == all));
     drive(&mut ends, |e| {
@@ -111,6 +114,28 @@ fn a_connection_that_nobody_needs_waits_for_a_busy_peer() {
         ends[1].link.poll(1 << 20).unwrap();
         std::thread::sleep(Duration::from_millis(1));
     }
+    drive(&mut ends, |e| e.iter_mut().all(|e| standing(e) == 2));
+}
+
+/// A put lies on the connection that is lost, and neither process looks at the link for longer than another
+/// may take to come.
+#[test]
+fn time_in_which_nobody_looks_does_not_count() {
+    let (mut ends, carrier) = carried(2, 500_000_000);
+    let source = Memory::new(64);
+    ends[1].submit(&Commands::default().put(put(source.address(), 64, 0, Some(0))));
+    for _ in 0..100 {
+        ends[1].link.poll(1 << 20).unwrap();
+    }
+    carrier.cut_far(0);
+    until_standing(&mut ends[1], 1);
+    std::thread::sleep(Duration::from_secs(2));
+    // This end looks a little before the other does.
+    let until = Instant::now() + Duration::from_millis(100);
+    while Instant::now() < until {
+        ends[1].link.poll(1 << 20).unwrap();
+    }
+    drive(&mut ends, |e| e[0].raised(0) == 1);
     drive(&mut ends, |e| e.iter_mut().all(|e| standing(e) == 2));
 }
 

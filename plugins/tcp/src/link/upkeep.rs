@@ -88,12 +88,9 @@ impl Established {
         self.upkeep.next_look = now + LOOK;
         let unwatched = now - std::mem::replace(&mut self.upkeep.looked, now);
         if unwatched > UNWATCHED {
-            for trouble in self
-                .connections
-                .iter_mut()
-                .filter_map(|c| c.trouble.as_mut())
-            {
-                trouble.since += unwatched;
+            let connections = self.connections.iter_mut();
+            for trouble in connections.filter_map(|c| c.trouble.as_mut()) {
+                trouble.since += unwatched.min(now - trouble.since);
             }
         }
         let all = now >= self.upkeep.next_idle_look;
