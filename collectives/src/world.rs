@@ -36,6 +36,8 @@ pub(crate) struct World {
     /// What was measured on this cluster, as rank 0 says.
     pub calibration: Calibration,
     pub plugins: Vec<Loaded>,
+    /// Those that it does without, as their drivers are not here.
+    pub left_out: Vec<LeftOut>,
     pub device: Device,
     /// Host memory through which it meets others that do not reach its device's.
     pub ground: Option<Ground>,
@@ -76,7 +78,10 @@ impl World {
         };
         let found = runtime::plugins(&options, &interfaces)?;
         let (device_plugin, device) = choose_device(&options, &found)?;
-        let plugins = found.loaded;
+        let Plugins {
+            loaded: plugins,
+            left_out,
+        } = found;
         let environment = |name: &str| std::env::var(name).ok();
         let node = options
             .node_id
@@ -122,6 +127,7 @@ impl World {
             graph,
             calibration,
             plugins,
+            left_out,
             ground,
             grounds,
             transfer: Transfer::new(&device)?,

@@ -286,8 +286,18 @@ impl Shared {
         };
         Ok(Explanation {
             selection: self.select(&request, &self.overrides)?,
-            notes: self.refused.lines(),
+            notes: self.notes(),
         })
+    }
+
+    /// What is not as the link graph and the list of plugins say.
+    fn notes(&self) -> Vec<String> {
+        let world = &self.world;
+        let without = world.left_out.iter().map(|one| {
+            let (rank, name, why) = (world.rank, &one.name, &one.why);
+            format!("Rank {rank} of the job does without plugin `{name}`: {why}")
+        });
+        self.refused.lines().into_iter().chain(without).collect()
     }
 
     fn front(&self, op: Op, dtype: DataType) -> Result<Arc<Front>> {
@@ -425,8 +435,9 @@ impl Explanation {
         &self.selection
     }
 
-    /// What is not as the link graph says: pairs of ranks whose devices refused a mapping when the
-    /// communicator was formed, and why.
+    /// What is not as the link graph and the list of plugins say, and why: pairs of ranks whose devices refused
+    /// a mapping when the communicator was formed, and plugins that this rank does without, as their drivers
+    /// are not on its machine.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes

@@ -1,10 +1,10 @@
 //! One list of plugins for a whole fleet: what a machine has no driver for is left out there.
 
-use unisono::{Communicator, PluginRequest};
+use unisono::{Communicator, DataType, Op, PluginRequest};
 use unisono_emulated_tests::Emulated;
 
 /// What a rank says that joins with these plugins and this device on a machine whose only driver is that of
-/// NVIDIA's devices: its device's name, or why it cannot.
+/// NVIDIA's devices: its device's name and what is noted, or why it cannot.
 fn joins(
     test: &str,
     plugins: &'static [&'static str],
@@ -16,7 +16,11 @@ fn joins(
         options.plugins = plugins.iter().copied().map(PluginRequest::named).collect();
         options.device = device.map(|(name, index)| (name.to_owned(), index));
         match Communicator::init(options) {
-            Ok(world) => rank.say(&world.device().info().name),
+            Ok(world) => {
+                let told = world.explain(Op::AllReduce, 8, DataType::F32);
+                let notes = told.expect("an explanation").notes().join("; ");
+                rank.say(&format!("{}; {notes}", world.device().info().name));
+            }
             Err(error) => rank.say(&error.to_string()),
         }
     });
@@ -32,6 +36,12 @@ fn a_plugin_without_its_driver_is_left_out() {
         return;
     };
     assert!(said.contains("H100"), "{said}");
+    // Not in the log alone.
+    assert!(
+        said.contains("Rank 0 of the job does without plugin `ascend`"),
+        "{said}"
+    );
+    assert!(said.contains("none of libascendcl.so opens"), "{said}");
 }
 
 #[test]
