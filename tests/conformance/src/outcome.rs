@@ -75,13 +75,20 @@ impl From<Checked> for Outcome {
 }
 
 impl Outcome {
-    /// The worse of two: what a check is whose two processes ended so.
+    /// The worse of two: what a check is whose two processes ended so. A failure may be but what the
+    /// other's end led to, so both are told.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
-        match (&self, &other) {
-            (Self::Fail(_), _) | (_, Self::Pass) => self,
-            (_, Self::Fail(_)) | (Self::Pass, _) => other,
-            _ => self,
+        match (self, other) {
+            (Self::Fail(what), Self::Fail(other)) => {
+                Self::Fail(format!("{what}; the other process: {other}"))
+            }
+            (Self::Fail(what), Self::Unsupported(other))
+            | (Self::Unsupported(other), Self::Fail(what)) => Self::Fail(format!(
+                "{what}; one of the processes ended as unsupported: {other}"
+            )),
+            (Self::Pass, other) => other,
+            (ours, _) => ours,
         }
     }
 }
@@ -132,7 +139,11 @@ mod tests {
         let fail = Outcome::Fail("f".into());
         let no = Outcome::Unsupported("u".into());
         assert_eq!(Outcome::Pass.worse(fail.clone()), fail);
-        assert_eq!(fail.clone().worse(no.clone()), fail);
+        let Outcome::Fail(both) = fail.clone().worse(no.clone()) else {
+            panic!("a failure is one, whatever the other process says");
+        };
+        assert!(both.contains("ended as unsupported"), "{both}");
+        assert_eq!(fail.clone().worse(Outcome::Pass), fail);
         assert_eq!(no.clone().worse(Outcome::Pass), no);
         assert_eq!(Outcome::Pass.worse(Outcome::Pass), Outcome::Pass);
     }

@@ -99,6 +99,8 @@ fn race(case: &Case) -> Checked {
     let mut ends = Ends::connect(case, 1)?;
     ends.drain()?;
     let ways = offered(&mut ends.link)?;
+    // A put that came while the other end still asked would tell it "do not sleep now", in every way.
+    ends.meet(1)?;
     let rounds = ROUNDS / ways.len() as u64 + 1;
     let mut batch = queue::batch();
     batch.put(&ends.put(0, 16, 0, 0));
@@ -183,7 +185,10 @@ fn large(case: &Case) -> Checked {
     let size = 16 << 20;
     let mut ends = Ends::connect_with(case, 1, size)?;
     ends.drain()?;
-    for (round, (way, name)) in (1..).zip(offered(&mut ends.link)?) {
+    let ways = offered(&mut ends.link)?;
+    // As in the race: nobody sends while the other end still asks.
+    ends.meet(100)?;
+    for (round, (way, name)) in (1..).zip(ways) {
         let mut batch = queue::batch();
         batch.put(&ends.put(0, size, 0, 0));
         ends.submit(&mut batch)?;
