@@ -96,7 +96,8 @@ pub const PARAMS: &[Param] = &[
     ),
     Param::duration(
         "connect_timeout",
-        "How long a link may take to connect.",
+        "How long a link may take to connect, and how long a peer may leave a path alone that it must \
+         help to mend.",
         "60s",
         10 * MILLISECOND,
         3600 * SECOND,
@@ -148,9 +149,10 @@ pub const PARAMS: &[Param] = &[
     ),
     Param::bytes(
         "stripe",
-        "Puts of at least twice this are striped, in stripes of at least this.",
-        "128KiB",
-        4096,
+        "Puts of at least twice this are striped, in stripes of at least this; 0 means 16KiB where a \
+         link has several rails, and 128KiB on one.",
+        "0",
+        0,
         1 << 30,
     ),
     Param::bytes(
@@ -193,7 +195,8 @@ pub(crate) struct Config {
     pub(crate) copy_limit: u64,
     pub(crate) staging: u64,
     pub(crate) message: u64,
-    pub(crate) stripe: u64,
+    /// `None` goes by the number of rails.
+    pub(crate) stripe: Option<u64>,
     pub(crate) bandwidth: Option<u64>,
     pub(crate) latency: Duration,
 }
@@ -235,7 +238,7 @@ impl Config {
             copy_limit: params.bytes("copy_limit")?,
             staging: params.bytes("staging")?,
             message: params.bytes("message")?,
-            stripe: params.bytes("stripe")?,
+            stripe: Some(params.bytes("stripe")?).filter(|stripe| *stripe > 0),
             bandwidth: Some(params.bytes("bandwidth")?).filter(|rate| *rate > 0),
             latency: params.duration("latency")?,
         })

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use common::*;
+use common::devices::Facts;
 use unisono_plugin::abi::{CMD_WORDS, Counter, NO_WINDOW};
 use unisono_plugin::{Link, QueuePhase};
 
@@ -41,7 +42,34 @@ fn puts() {
     ] {
         random_puts(lanes, &set);
     }
-    drop(devices);
+    a_slot_of_the_collectives_goes_over_all_rails(&devices);
+}
+
+/// Two rails, one of twice the other's rate: puts of 128 KiB, as the collectives make them, load both so,
+/// with the parameters as they are by default.
+fn a_slot_of_the_collectives_goes_over_all_rails(devices: &Devices) {
+    devices.add(Facts {
+        name: "fake2",
+        layer: "Ethernet",
+        rate: "200 Gb/sec (4X HDR)",
+        host: 3,
+    });
+    let rails = ["fake0", "fake2"];
+    let mut ends = pair(&[("devices", "fake0,fake2".into())], 1 << 20);
+    let source = Memory::new(128 << 10);
+    let before = devices.count_sent(&rails);
+    for round in 1..=16 {
+        ends[0].submit(&Commands::default().put(put(source.address(), 128 << 10, 0, Some(0))));
+        drive(&mut ends, |e| e[1].raised(0) == round);
+    }
+    let after = devices.count_sent(&rails);
+    let sent = [after[0] - before[0], after[1] - before[1]];
+    let total = 16 * (128_u64 << 10);
+    let all: u64 = sent.iter().sum();
+    // Records and credits are small, and little is sent twice.
+    assert!(all >= total && all < total + total / 8, "{sent:?} for {total}");
+    let share = sent[1] as f64 / all as f64;
+    assert!((0.6..0.74).contains(&share), "{sent:?}: {share} on the fast one");
 }
 
 fn a_small_put_lands_with_its_words() {

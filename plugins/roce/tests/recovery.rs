@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use common::*;
-use unisono_plugin::{Link, Status};
+use unisono_plugin::{Link, QueuePhase, Sleep, SleepWays, Status};
 
 /// Puts of all sizes with a checked flag each, until `rounds` are done; the peer's data is checked
 /// whenever its flag is up.
@@ -36,7 +36,7 @@ fn traffic(ends: &mut [End; 2], random: &mut Random, puts: usize) -> Duration {
         );
         // The source is changed only when nothing reads it any more.
         drive(ends, |e| {
-            e[from].phase() == unisono_plugin::QueuePhase::Idle
+            e[from].phase() == QueuePhase::Idle
         });
     }
     worst
@@ -51,6 +51,9 @@ fn recovery() {
     a_dead_rail_under_load(&devices);
     a_word_that_comes_late(&devices);
     a_way_back_that_leads_nowhere(&devices);
+    a_peer_that_is_away(&devices);
+    a_rail_that_nobody_needs(&devices);
+    an_end_in_order();
 }
 
 fn one_rail_dies_and_comes_back(devices: &Devices) {
@@ -222,7 +225,7 @@ fn a_word_that_comes_late(devices: &Devices) {
     go_on(&mut ends, Duration::from_millis(300));
     devices.mend("fake1");
     drive(&mut ends, |e| {
-        e[1].phase() == unisono_plugin::QueuePhase::Idle
+        e[1].phase() == QueuePhase::Idle
     });
     assert_eq!(ends[0].raised(6), 0, "it waits for the word");
     go_on(&mut ends, Duration::from_millis(1300));
@@ -243,8 +246,13 @@ fn a_way_back_that_leads_nowhere(devices: &Devices) {
     traffic(&mut ends, &mut random, 4);
     ends[0].identity.hold(SETTLED);
     devices.mend("fake0");
+    let source = Memory::new(64);
     let start = Instant::now();
     let error = loop {
+        if ends[0].phase() == QueuePhase::Idle {
+            // While nothing is under way the other rail would do.
+            ends[0].submit(&Commands::default().put(put(source.address(), 64, 0, Some(6))));
+        }
         if let Err(error) = ends[0].link.poll(1 << 20) {
             break error;
         }
@@ -255,5 +263,100 @@ fn a_way_back_that_leads_nowhere(devices: &Devices) {
     println!("{error} after {:?}", start.elapsed());
     for word in ["rank 1", "10.7.0.1", "not back within 1.5s"] {
         assert!(error.message().contains(word), "{error}");
+    }
+}
+
+/// A path breaks while the peer computes: nobody fails for that, however long it takes beyond
+/// `recovery`, and what was sent arrives once the peer looks. A peer that never does has a limit too.
+fn a_peer_that_is_away(devices: &Devices) {
+    let set: &[(&str, Value)] = &[
+        ("devices", "fake1".into()),
+        ("recovery", ms(3000).into()),
+        ("connect_timeout", ms(8000).into()),
+    ];
+    // Whether the end that dials is away, or the one that answers.
+    for away in [1, 0] {
+        let mut random = Random::seeded();
+        let mut ends = pair(set, 1 << 20);
+        traffic(&mut ends, &mut random, 4);
+        let here = 1 - away;
+        let source = Memory::new(64);
+        let before = ends[away].raised(6);
+        devices.cut("fake1");
+        ends[here].submit(&Commands::default().put(put(source.address(), 64, 0, Some(6))));
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(6000) {
+            ends[here].link.poll(1 << 20).expect("the peer only computes");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        devices.mend("fake1");
+        drive(&mut ends, |e| e[away].raised(6) == before + 1);
+        traffic(&mut ends, &mut random, 4);
+    }
+    let mut ends = pair(set, 1 << 20);
+    devices.cut("fake1");
+    let source = Memory::new(64);
+    ends[0].submit(&Commands::default().put(put(source.address(), 64, 0, Some(6))));
+    let start = Instant::now();
+    let error = loop {
+        if let Err(error) = ends[0].link.poll(1 << 20) {
+            break error;
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "no limit");
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    println!("{error} after {:?}", start.elapsed());
+    assert!(start.elapsed() > Duration::from_secs(7));
+    assert!(error.message().contains("rank 1 has not looked"), "{error}");
+    devices.mend("fake1");
+}
+
+/// One of two rails breaks while nothing is under way, and the peer computes for longer than it may
+/// take to mend: the link does without that rail.
+fn a_rail_that_nobody_needs(devices: &Devices) {
+    let set: &[(&str, Value)] = &[
+        ("queue_pairs", 1.into()),
+        ("recovery", ms(300).into()),
+        ("connect_timeout", ms(1000).into()),
+        ("keepalive", ms(100).into()),
+    ];
+    let mut random = Random::seeded();
+    let mut ends = pair(set, 1 << 20);
+    traffic(&mut ends, &mut random, 4);
+    devices.cut("fake1");
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(3) {
+        ends[0].link.poll(1 << 20).expect("the other rail is well");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(ends[0].link.statistics().unwrap().connections, 1);
+    traffic(&mut ends, &mut random, 20);
+    devices.mend("fake1");
+}
+
+/// The peer's last word came over its queue pair, and then, over another way, that it is gone: what had
+/// landed counts, and the link ends in order. Then it rests.
+fn an_end_in_order() {
+    for round in 0..20 {
+        let mut ends = pair(&[("queue_pairs", 1.into())], 1 << 20);
+        let source = Memory::new(64);
+        // Enough messages for credits to be on their way back.
+        for _ in 0..24 + round {
+            ends[0].submit(&Commands::default().put(put(source.address(), 64, 0, Some(6))));
+        }
+        let count = 24 + round;
+        drive(&mut ends, |e| {
+            e[1].raised(6) == count && e[0].phase() == QueuePhase::Idle
+        });
+        let [mut first, second] = ends;
+        drop(second);
+        let start = Instant::now();
+        while first.link.statistics().unwrap().connections > 0 {
+            first.link.poll(1 << 20).expect("the peer ended in order");
+            assert!(start.elapsed() < LIMIT);
+        }
+        let asleep = first.link.arm(SleepWays::from_bits(unisono_plugin::abi::sleep::FD), None).unwrap();
+        assert!(matches!(asleep, Sleep::Fd { .. }), "{asleep:?}");
+        first.link.disarm();
     }
 }

@@ -264,6 +264,7 @@ fn transmit(
     if cut || peer_cut || state.roll(loss) {
         return true; // lost
     }
+    pair.folder.count(payload.len());
     pair.socket.send(address, head, payload)
 }
 

@@ -89,7 +89,10 @@ impl Established {
             inbox: Inbox::new(met.lanes),
             credits: Credits::new(met.lanes, config.credits),
             said: Said::new(met.lanes),
-            striping: Striping::new(weights.collect(), config.stripe),
+            striping: Striping::new(
+                weights.collect(),
+                config.stripe.unwrap_or_else(|| least_stripe(met.pairs.len())),
+            ),
             message_max: message_max.unwrap_or(config.message),
             polls: 0,
             arrivals: Vec::new(),
@@ -275,15 +278,23 @@ impl Established {
         })
     }
 
-    /// Whether everything that was sent is acknowledged.
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.lanes.iter().all(Lane::is_idle)
+    /// Whether the link goes on without a lane: nothing of this end is on it, and another is well.
+    pub(crate) fn is_spare(&self, index: usize) -> bool {
+        let is_well = |lane: &Lane| lane.wire.is_some() && lane.trouble.is_none();
+        let mut others = (0..).zip(&self.lanes).filter(|(at, _)| *at != index);
+        self.lanes[index].is_idle() && others.any(|(_, lane)| is_well(lane))
     }
 
     /// Stops a lane whose queue pair is dead.
     pub(crate) fn stop(&mut self, lane: usize) {
         bring_up::retire(&mut self.lanes[lane]);
     }
+}
+
+/// The shortest stripe on so many pairs of rails. The collectives put at most one slot of their
+/// staging at once, 128 KiB: it must be worth all rails.
+const fn least_stripe(pairs: usize) -> u64 {
+    if pairs > 1 { 16 << 10 } else { 128 << 10 }
 }
 
 /// How a put goes out: over which lanes, and from which memory.

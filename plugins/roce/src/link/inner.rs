@@ -24,6 +24,9 @@ const TICK: u32 = 256;
 /// And at least this much time.
 const TICK_TIME: Duration = Duration::from_micros(200);
 
+/// How long a link that has ended rests at a time.
+const LONG: Duration = Duration::from_secs(3600);
+
 /// What a link is made of.
 #[derive(Debug)]
 pub(crate) struct Inner {
@@ -189,12 +192,16 @@ impl Inner {
         self.ticked = Some(now);
         self.shared.tend();
         self.session.greet()?;
-        let moved = self.upkeep.tick(
+        let looked = self.upkeep.tick(
             &mut self.session,
             &mut self.established,
             &mut self.outbox,
             now,
-        )?;
+        );
+        let moved = match looked {
+            Ok(moved) => moved,
+            Err(error) => return self.take_last(error),
+        };
         if matches!(self.stage, Stage::Connecting) {
             if self.established.as_ref().is_some_and(Established::is_up) {
                 self.stage = Stage::Up;
@@ -205,10 +212,20 @@ impl Inner {
         Ok(moved)
     }
 
+    /// The link cannot go on: what has landed already counts still, and the peer's last word may be
+    /// among it. That came over another way than the news.
+    fn take_last(&mut self, error: Error) -> Result<bool> {
+        let _ = self.turn(u64::MAX); // it can say no more than the news
+        let ended = self.established.as_ref().is_some_and(Established::is_ended);
+        if ended { Ok(true) } else { Err(error) }
+    }
+
     /// Prepares for sleep on the link's set.
     pub(crate) fn arm(&mut self) -> Result<Sleep> {
         match &self.stage {
-            Stage::Failed(_) | Stage::Ended => return Ok(Sleep::Ready),
+            Stage::Failed(_) => return Ok(Sleep::Ready),
+            // Nothing comes any more: whoever waits for another link sleeps as long as that one lets it.
+            Stage::Ended => return self.rest(),
             Stage::Connecting | Stage::Up => {}
         }
         match self.prepare_sleep() {
@@ -216,6 +233,13 @@ impl Inner {
             Ok(false) => Ok(Sleep::Ready),
             Err(error) => Err(self.fail(error)),
         }
+    }
+
+    /// Sleeps without anything to wake for.
+    fn rest(&self) -> Result<Sleep> {
+        let set = self.doze.set_alarm(LONG);
+        set.map_err(|error| Error::system(Status::Link, "cannot rest a link that has ended", &error))?;
+        Ok(self.doze.sleep())
     }
 
     /// False if something can go on now.
@@ -274,8 +298,8 @@ impl Inner {
 
     /// Ends the link for good. In good order the peer hears of it; else it is an abort.
     pub(crate) fn close(&mut self) {
-        let quiet = self.established.as_ref().is_some_and(Established::is_quiet);
-        if matches!(self.stage, Stage::Up) && self.outbox.is_empty() && quiet {
+        // Credits may be on their way still: the grave waits for them, as for the last word.
+        if matches!(self.stage, Stage::Up) && self.outbox.is_empty() {
             self.windows.withdraw();
             let grave = self.established.take().and_then(|e| e.end(&self.outbox));
             if let Some(grave) = grave {

@@ -17,10 +17,19 @@ const SHUNNED: Duration = Duration::from_secs(10);
 const AWAY: Duration = Duration::from_secs(2);
 const AWAY_MAX: Duration = Duration::from_secs(120);
 
+/// A peer that has said nothing for this long takes no part: it is asked at least every
+/// [`UNANSWERED`].
+const ABSENT: Duration = Duration::from_secs(2);
+/// What is not looked at for longer than this was left alone: the program was busy elsewhere.
+const UNWATCHED: Duration = Duration::from_secs(1);
+
 /// A lane without a queue pair, or with one that has not proved itself.
 #[derive(Debug)]
 pub(crate) struct Trouble {
-    pub(crate) since: Instant,
+    /// When it began; later by the time in which one of the ends did not look.
+    since: Instant,
+    /// When it began; later by the time in which this end did not look.
+    began: Instant,
     pub(crate) cause: Error,
     /// Units that the peer had not acknowledged.
     pub(crate) outstanding: usize,
@@ -116,13 +125,59 @@ pub(crate) fn same(a: &Route, b: &Route) -> bool {
     (a.rail, a.peer_rail) == (b.rail, b.peer_rail)
 }
 
+/// Why a trouble has lasted too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Overdue {
+    /// Both ends have looked for another way, for as long as they may.
+    Unmended,
+    /// The peer has taken no part.
+    Absent,
+}
+
+impl Trouble {
+    /// Time has passed since the last look. Only time in which both ends look counts as time to mend:
+    /// a peer that computes will answer when it next needs the link.
+    pub(crate) fn pass(&mut self, passed: Duration, heard: Option<Instant>, now: Instant) {
+        let later = |at: Instant| (at + passed).min(now);
+        let last = heard.map_or(self.began, |heard| heard.max(self.began));
+        if passed > UNWATCHED {
+            (self.began, self.since) = (later(self.began), later(self.since));
+        } else if now.saturating_duration_since(last) > ABSENT {
+            self.since = later(self.since);
+        }
+    }
+
+    /// Whether it has lasted longer than it may: `recovery` while both ends look, `patience` in all.
+    pub(crate) fn overdue(
+        &self,
+        recovery: Duration,
+        patience: Duration,
+        now: Instant,
+    ) -> Option<Overdue> {
+        if now.saturating_duration_since(self.since) > recovery {
+            Some(Overdue::Unmended)
+        } else if now.saturating_duration_since(self.began) > patience.max(recovery) {
+            Some(Overdue::Absent)
+        } else {
+            None
+        }
+    }
+
+    /// The link does without the lane: it has as much time again.
+    pub(crate) fn begin_again(&mut self, now: Instant) {
+        (self.since, self.began) = (now, now);
+    }
+}
+
 impl Lane {
     /// Takes note that the lane has lost its queue pair.
     pub(crate) fn begin_trouble(&mut self, cause: Error, now: Instant) {
-        let since = self.trouble.as_ref().map_or(now, |trouble| trouble.since);
+        let before = self.trouble.as_ref();
+        let (since, began) = before.map_or((now, now), |trouble| (trouble.since, trouble.began));
         let outstanding = self.outstanding();
         self.trouble = Some(Trouble {
             since,
+            began,
             cause,
             outstanding,
             planned: false,
@@ -189,6 +244,49 @@ mod tests {
         assert_eq!(rail(pairs.may_return(0, rested + 2 * AWAY, up)), Some(0));
         pairs.note_success(&route(0), rested + 2 * AWAY_MAX);
         assert_eq!(rail(pairs.next(0, rested + 2 * AWAY_MAX, up)), Some(0));
+    }
+
+    #[test]
+    fn only_time_in_which_both_ends_look_counts() {
+        let start = Instant::now();
+        let (recovery, patience) = (Duration::from_secs(5), Duration::from_secs(60));
+        let begin = || Trouble {
+            since: start,
+            began: start,
+            cause: Error::invalid("a cause"),
+            outstanding: 1,
+            planned: false,
+        };
+        let tick = Duration::from_millis(100);
+        let after = |heard: &dyn Fn(Instant) -> Option<Instant>| {
+            let mut trouble = begin();
+            let mut now = start;
+            loop {
+                now += tick;
+                trouble.pass(tick, heard(now), now);
+                if let Some(why) = trouble.overdue(recovery, patience, now) {
+                    return ((now - start).as_secs(), why);
+                }
+            }
+        };
+        // A peer that answers all the time, and one that never does.
+        assert_eq!(after(&|now| Some(now)), (5, Overdue::Unmended));
+        assert_eq!(after(&|_| None), (60, Overdue::Absent));
+        // One that is away from the second on, until 30 s have gone by.
+        let back = start + Duration::from_secs(30);
+        let away = |now: Instant| {
+            if now < start + Duration::from_secs(1) || now >= back {
+                Some(now)
+            } else {
+                Some(start + Duration::from_secs(1))
+            }
+        };
+        assert_eq!(after(&away), (31, Overdue::Unmended));
+        // This end is away for an hour: none of it counts.
+        let mut trouble = begin();
+        let hour = Duration::from_secs(3600);
+        trouble.pass(hour, None, start + hour);
+        assert_eq!(trouble.overdue(recovery, patience, start + hour), None);
     }
 
     #[test]

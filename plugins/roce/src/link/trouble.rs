@@ -93,6 +93,19 @@ pub(crate) fn given_up(cause: &Error, after: std::time::Duration, outstanding: u
     .with_vendor_code(cause.vendor_code())
 }
 
+/// The peer takes no part in bringing a lane back.
+pub(crate) fn absent(peer: u32, cause: &Error, after: std::time::Duration) -> Error {
+    Error::new(
+        Status::Peer,
+        format!(
+            "{}; rank {peer} has not looked for another way with this one within {after:?}: it does \
+             not call the library, or is gone",
+            cause.message()
+        ),
+    )
+    .with_vendor_code(cause.vendor_code())
+}
+
 /// The peer's link failed or was aborted.
 pub(crate) fn gave_up(peer: u32, was_up: bool) -> Error {
     if was_up {

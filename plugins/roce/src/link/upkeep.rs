@@ -8,7 +8,7 @@ use unisono_plugin::{Error, Level, Result, log};
 use super::bring_up::{self, Progress};
 use super::established::Established;
 use super::outbox::Outbox;
-use super::recovery::{Trouble, UNANSWERED, same};
+use super::recovery::{Overdue, UNANSWERED, same};
 use super::session::{Heard, Session};
 use super::trouble;
 use super::wire::{Broken, Route};
@@ -31,6 +31,9 @@ pub(crate) struct Upkeep {
     /// When each lane last had an attempt that failed.
     tried: Vec<Option<Instant>>,
     last: Option<Error>,
+    /// When this end last looked, and last heard of the peer.
+    looked: Option<Instant>,
+    heard: Option<Instant>,
 }
 
 impl Upkeep {
@@ -50,6 +53,7 @@ impl Upkeep {
         for _ in 0..HEARD_MAX {
             let Some(heard) = session.hear()? else { break };
             moved = true;
+            self.heard = Some(now);
             match heard {
                 Heard::Met => {
                     if self.was_up {
@@ -68,7 +72,12 @@ impl Upkeep {
                 }
             }
         }
+        let passed = now.saturating_duration_since(self.looked.replace(now).unwrap_or(now));
         if let Some(established) = established {
+            let troubles = established.lanes.iter_mut();
+            for trouble in troubles.filter_map(|lane| lane.trouble.as_mut()) {
+                trouble.pass(passed, self.heard, now);
+            }
             for lane in 0..established.lanes.len() {
                 moved |= self.tend(session, established, lane, now)?;
             }
@@ -209,27 +218,41 @@ impl Upkeep {
         if self.was_up && lane.wire.is_none() && lane.trouble.is_none() {
             lane.begin_move(trouble::moving(session.peer()), now);
         }
-        if let Some(Trouble {
-            since,
-            cause,
-            outstanding,
-            ..
-        }) = &lane.trouble
-        {
-            if lane.wire.is_some() && lane.is_idle() {
-                lane.trouble = None;
-            } else if now - *since > session.shared().config.recovery {
-                return Err(trouble::given_up(
-                    cause,
-                    session.shared().config.recovery,
-                    *outstanding,
-                ));
-            }
+        if lane.wire.is_some() && lane.is_idle() {
+            lane.trouble = None;
         }
+        Self::check_trouble(session, established, index, now)?;
         if session.is_dialer() {
             self.dial(session, established, index, now)?;
         }
         Ok(moved)
+    }
+
+    /// Fails if a lane is without a queue pair for too long, and the link cannot do without it.
+    fn check_trouble(
+        session: &Session,
+        established: &mut Established,
+        index: usize,
+        now: Instant,
+    ) -> Result<()> {
+        let config = &session.shared().config;
+        let (recovery, patience) = (config.recovery, config.connect_timeout);
+        let is_spare = established.is_spare(index);
+        let Some(trouble) = &mut established.lanes[index].trouble else {
+            return Ok(());
+        };
+        let Some(overdue) = trouble.overdue(recovery, patience, now) else {
+            return Ok(());
+        };
+        if is_spare {
+            trouble.begin_again(now);
+            return Ok(());
+        }
+        let (cause, outstanding) = (&trouble.cause, trouble.outstanding);
+        Err(match overdue {
+            Overdue::Unmended => trouble::given_up(cause, recovery, outstanding),
+            Overdue::Absent => trouble::absent(session.peer(), cause, patience),
+        })
     }
 
     /// Takes note of what came of a lane's next queue pair.

@@ -90,6 +90,20 @@ impl Devices {
         let _ = std::fs::remove_file(self.path(device).join("cut"));
     }
 
+    /// Bytes that have left each device since they were first asked for, of both ends of a pair.
+    pub fn count_sent(&self, devices: &[&str]) -> Vec<u64> {
+        let count = |device: &&str| {
+            let at = self.path(device).join("sent");
+            let lines = std::fs::read_to_string(&at);
+            let Ok(lines) = lines else {
+                write(&at, "");
+                return 0;
+            };
+            lines.lines().filter_map(|line| line.parse::<u64>().ok()).sum()
+        };
+        devices.iter().map(count).collect()
+    }
+
     pub fn set(&self, device: &str, file: &str, text: &str) {
         write(&self.path(device).join(file), text);
     }

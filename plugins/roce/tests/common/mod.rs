@@ -289,7 +289,7 @@ pub fn instance(set: &[(&str, Value)]) -> Result<RoceInstance> {
         ("copy_limit", (64 << 10).into()),
         ("staging", (256 << 10).into()),
         ("message", (1 << 20).into()),
-        ("stripe", (128 << 10).into()),
+        ("stripe", 0.into()),
         ("bandwidth", 0.into()),
         ("latency", 3000.into()),
     ];
