@@ -7,8 +7,8 @@ mod common;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use common::*;
 use common::devices::Facts;
+use common::*;
 use unisono_plugin::abi::{CMD_WORDS, Counter, NO_WINDOW};
 use unisono_plugin::{Link, QueuePhase};
 
@@ -67,9 +67,15 @@ fn a_slot_of_the_collectives_goes_over_all_rails(devices: &Devices) {
     let total = 16 * (128_u64 << 10);
     let all: u64 = sent.iter().sum();
     // Records and credits are small, and little is sent twice.
-    assert!(all >= total && all < total + total / 8, "{sent:?} for {total}");
+    assert!(
+        all >= total && all < total + total / 8,
+        "{sent:?} for {total}"
+    );
     let share = sent[1] as f64 / all as f64;
-    assert!((0.6..0.74).contains(&share), "{sent:?}: {share} on the fast one");
+    assert!(
+        (0.6..0.74).contains(&share),
+        "{sent:?}: {share} on the fast one"
+    );
 }
 
 fn a_small_put_lands_with_its_words() {

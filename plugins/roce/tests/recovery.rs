@@ -35,9 +35,7 @@ fn traffic(ends: &mut [End; 2], random: &mut Random, puts: usize) -> Duration {
             "{size} bytes are wrong"
         );
         // The source is changed only when nothing reads it any more.
-        drive(ends, |e| {
-            e[from].phase() == QueuePhase::Idle
-        });
+        drive(ends, |e| e[from].phase() == QueuePhase::Idle);
     }
     worst
 }
@@ -224,9 +222,7 @@ fn a_word_that_comes_late(devices: &Devices) {
     ends[1].submit(&Commands::default().put(put(source.address(), 64, 128, Some(6))));
     go_on(&mut ends, Duration::from_millis(300));
     devices.mend("fake1");
-    drive(&mut ends, |e| {
-        e[1].phase() == QueuePhase::Idle
-    });
+    drive(&mut ends, |e| e[1].phase() == QueuePhase::Idle);
     assert_eq!(ends[0].raised(6), 0, "it waits for the word");
     go_on(&mut ends, Duration::from_millis(1300));
     ends[0].identity.release();
@@ -286,7 +282,10 @@ fn a_peer_that_is_away(devices: &Devices) {
         ends[here].submit(&Commands::default().put(put(source.address(), 64, 0, Some(6))));
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(6000) {
-            ends[here].link.poll(1 << 20).expect("the peer only computes");
+            ends[here]
+                .link
+                .poll(1 << 20)
+                .expect("the peer only computes");
             std::thread::sleep(Duration::from_millis(1));
         }
         devices.mend("fake1");
@@ -355,7 +354,10 @@ fn an_end_in_order() {
             first.link.poll(1 << 20).expect("the peer ended in order");
             assert!(start.elapsed() < LIMIT);
         }
-        let asleep = first.link.arm(SleepWays::from_bits(unisono_plugin::abi::sleep::FD), None).unwrap();
+        let asleep = first
+            .link
+            .arm(SleepWays::from_bits(unisono_plugin::abi::sleep::FD), None)
+            .unwrap();
         assert!(matches!(asleep, Sleep::Fd { .. }), "{asleep:?}");
         first.link.disarm();
     }

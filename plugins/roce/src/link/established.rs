@@ -39,6 +39,8 @@ pub(crate) struct Established {
     striping: Striping,
     message_max: u64,
     polls: u32,
+    /// Whether the last turn left something unsent of what has begun.
+    unfinished: bool,
     arrivals: Vec<Arrival>,
     pub(crate) ended: Vec<Ended>,
 }
@@ -91,10 +93,13 @@ impl Established {
             said: Said::new(met.lanes),
             striping: Striping::new(
                 weights.collect(),
-                config.stripe.unwrap_or_else(|| least_stripe(met.pairs.len())),
+                config
+                    .stripe
+                    .unwrap_or_else(|| least_stripe(met.pairs.len())),
             ),
             message_max: message_max.unwrap_or(config.message),
             polls: 0,
+            unfinished: false,
             arrivals: Vec::new(),
             ended: Vec::new(),
             lanes,
@@ -139,6 +144,9 @@ impl Established {
                 self.collect(lane, desk, &mut turn)?;
             }
         }
+        if !turn.moved && self.is_at_rest(desk.outbox) {
+            return Ok(turn);
+        }
         self.settle(desk.outbox);
         let (windows, striping) = (desk.windows, &self.striping);
         let shared = desk.session.shared();
@@ -149,6 +157,15 @@ impl Established {
         desk.outbox.retire();
         turn.moved |= turn.bytes > 0;
         Ok(turn)
+    }
+
+    /// Whether nothing is to be done until something comes: most turns end here, soon.
+    fn is_at_rest(&self, outbox: &Outbox) -> bool {
+        !self.unfinished
+            && self.ended.is_empty()
+            && outbox.is_at_rest()
+            && !self.credits.is_due()
+            && self.lanes.iter().all(Lane::is_flushed)
     }
 
     /// Takes what has come on a lane, over its queue pair and the one before.
@@ -168,6 +185,10 @@ impl Established {
             let stopped = collected.is_err();
             if let Err(broken) = collected {
                 turn.lost.push((index, broken));
+            }
+            if arrivals.is_empty() {
+                self.arrivals = arrivals;
+                return Ok(());
             }
             self.take(index, &mut arrivals, stopped, desk)?;
         }
@@ -196,12 +217,10 @@ impl Established {
             };
             lane.received += 1;
             self.credits.take(index);
-            let message = match immediate {
-                Some(code) => Message::Immediate { code, bytes },
-                None => Message::Record {
-                    bytes: lane.block.received(slot, bytes as usize),
-                    length: bytes as usize,
-                },
+            // What the slot holds is taken before it receives again.
+            let record = match immediate {
+                None if index == 0 => Some(lane.block.received(slot, bytes as usize)),
+                _ => None,
             };
             if !stopped && let Some(wire) = &mut lane.wire {
                 // If it cannot, the queue pair is dying and will say so.
@@ -213,6 +232,16 @@ impl Established {
                 self.inbox.land(index, desk.windows).map_err(nonsense)?;
                 continue;
             }
+            let Some(record) = record else {
+                let code = immediate.unwrap_or_default();
+                let raised = self.inbox.take_immediate(code, bytes, desk.windows);
+                raised.map_err(nonsense)?;
+                continue;
+            };
+            let message = Message::Record {
+                bytes: record,
+                length: bytes as usize,
+            };
             let taken = self.inbox.take(message, desk.windows).map_err(nonsense)?;
             for (lane, taken) in self.lanes.iter_mut().zip(taken) {
                 lane.note_taken(taken);
@@ -234,12 +263,14 @@ impl Established {
             said: &mut self.said,
             credits: &mut self.credits,
             message_max: self.message_max,
+            is_stuck: false,
         };
         for lane in &mut self.lanes {
             let (bytes, more) = filling.fill(lane, budget);
             turn.bytes += bytes;
             turn.more |= more;
         }
+        self.unfinished = turn.more || filling.is_stuck;
         if self.credits.is_due() && self.lanes[0].wire.is_some() && self.lanes[0].has_slot() {
             let record = Record {
                 body: RecordBody::Credit,

@@ -44,6 +44,8 @@ pub(crate) struct Filling<'a> {
     pub(crate) credits: &'a mut Credits,
     /// Bytes of one write, at most.
     pub(crate) message_max: u64,
+    /// Whether a lane could not go on.
+    pub(crate) is_stuck: bool,
 }
 
 /// What became of one step.
@@ -68,6 +70,7 @@ impl Filling<'_> {
                 return (bytes, false);
             };
             if !lane.has_room() {
+                self.is_stuck = true;
                 return (bytes, false);
             }
             let step = match &active.put {
@@ -87,7 +90,10 @@ impl Filling<'_> {
                 },
             };
             match step {
-                Step::Stuck => return (bytes, false),
+                Step::Stuck => {
+                    self.is_stuck = true;
+                    return (bytes, false);
+                }
                 Step::Went(went) => {
                     lane.cursor.bytes += went;
                     bytes += went;

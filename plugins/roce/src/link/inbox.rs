@@ -114,6 +114,30 @@ impl Inbox {
         Ok(taken)
     }
 
+    /// A write that raises a flag has come on the first lane.
+    pub(crate) fn take_immediate(
+        &mut self,
+        code: u32,
+        bytes: u32,
+        windows: &Windows,
+    ) -> Result<(), Nonsense> {
+        if self.held.is_empty() {
+            return self.raise_at_once(code, bytes, windows);
+        }
+        self.held.push_back(Held {
+            fences: Vec::new(),
+            message: Message::Immediate { code, bytes },
+        });
+        Ok(())
+    }
+
+    fn raise_at_once(&mut self, code: u32, bytes: u32, windows: &Windows) -> Result<(), Nonsense> {
+        self.totals.puts += 1;
+        self.totals.bytes += u64::from(bytes);
+        let Immediate { window, offset } = Immediate::decode(code);
+        raise(windows, window, offset, None)
+    }
+
     fn is_open(&self, fences: &[u32]) -> bool {
         let lanes = self.landed.iter().zip(fences);
         lanes
@@ -123,12 +147,7 @@ impl Inbox {
 
     fn apply(&mut self, message: &Message, windows: &Windows) -> Result<(), Nonsense> {
         match message {
-            Message::Immediate { code, bytes } => {
-                self.totals.puts += 1;
-                self.totals.bytes += u64::from(*bytes);
-                let Immediate { window, offset } = Immediate::decode(*code);
-                raise(windows, window, offset, None)
-            }
+            Message::Immediate { code, bytes } => self.raise_at_once(*code, *bytes, windows),
             Message::Record { bytes, length } => {
                 let record = decode(bytes, *length)?;
                 match record.body {

@@ -136,7 +136,8 @@ impl Inner {
         while more && left > 0 && !abort.load(Ordering::Relaxed) {
             let (progress, bytes, rest) = self.turn(left)?;
             moved |= progress;
-            more = progress || rest;
+            // What only came is the caller's to look at, at once.
+            more = rest || (progress && !self.outbox.is_empty());
             left = left.saturating_sub(bytes);
         }
         if self.established.as_ref().is_some_and(Established::is_ended) {
@@ -166,16 +167,14 @@ impl Inner {
             windows: &self.windows,
         };
         let turn = established.turn(&mut desk, budget)?;
-        let now = if turn.lost.is_empty() {
-            None
-        } else {
-            Some(Instant::now())
-        };
+        if turn.lost.is_empty() {
+            return Ok((turn.moved, turn.bytes, turn.more));
+        }
+        let now = Instant::now();
         for (lane, broken) in turn.lost {
             if established.is_ended() {
                 continue; // it said so before it went
             }
-            let now = now.unwrap_or_else(Instant::now);
             self.upkeep
                 .lose(&self.session, established, lane, &broken, now)?;
             self.ticked = None;
@@ -238,7 +237,9 @@ impl Inner {
     /// Sleeps without anything to wake for.
     fn rest(&self) -> Result<Sleep> {
         let set = self.doze.set_alarm(LONG);
-        set.map_err(|error| Error::system(Status::Link, "cannot rest a link that has ended", &error))?;
+        set.map_err(|error| {
+            Error::system(Status::Link, "cannot rest a link that has ended", &error)
+        })?;
         Ok(self.doze.sleep())
     }
 

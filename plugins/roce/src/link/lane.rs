@@ -199,6 +199,11 @@ impl Lane {
         self.messages
     }
 
+    /// Whether all units were posted that can be.
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.posted == self.units.len() || self.wire.is_none()
+    }
+
     /// Whether something is under way.
     pub(crate) const fn has_posted(&self) -> bool {
         self.posted > 0

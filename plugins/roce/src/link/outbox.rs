@@ -105,6 +105,11 @@ impl Outbox {
         self.queue.is_empty() && self.active.is_empty()
     }
 
+    /// Whether none is accepted that has not begun: what is under way goes on when something comes.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.queue.is_empty()
+    }
+
     /// A command under way, by its number.
     pub(crate) fn get(&self, command: u64) -> Option<&Active> {
         let place = command.checked_sub(self.completed)?;

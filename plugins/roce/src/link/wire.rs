@@ -145,23 +145,20 @@ impl Wire {
     /// Posts units in order, numbered from `first` on; the last of each call completes by itself.
     pub(crate) fn post<'a>(
         &mut self,
-        units: impl Iterator<Item = &'a Unit>,
+        mut units: impl ExactSizeIterator<Item = &'a Unit>,
         first: u64,
         block: &Block,
     ) -> Result<(), Broken> {
         let over = self.over();
-        let mut units = units.zip(first..).peekable();
-        let mut work = [Work::NOTHING; POSTED_MAX];
-        while units.peek().is_some() {
-            let mut count = 0;
-            while count < POSTED_MAX
-                && let Some((unit, id)) = units.next()
-            {
-                let last = count + 1 == POSTED_MAX || units.peek().is_none();
-                work[count] = unit.work(id, over, block, last);
-                count += 1;
-            }
-            self.hand_over(&work[..count])?;
+        let mut ids = first..;
+        while units.len() > 0 {
+            let count = units.len().min(POSTED_MAX);
+            let some = units.by_ref().take(count).zip(ids.by_ref());
+            self.hand_over(
+                (1..)
+                    .zip(some)
+                    .map(|(place, (unit, id))| unit.work(id, over, block, place == count)),
+            )?;
         }
         Ok(())
     }
@@ -172,9 +169,12 @@ impl Wire {
             id: PROBE,
             opcode: Opcode::Write { remote: 0, key: 0 },
             signalled: true,
-            ..Work::NOTHING
+            address: 0,
+            bytes: 0,
+            local_key: 0,
+            inline: false,
         };
-        self.hand_over(&[work])?;
+        self.hand_over(std::iter::once(work))?;
         self.probes += 1;
         Ok(())
     }
@@ -184,7 +184,7 @@ impl Wire {
         self.probes > 0
     }
 
-    fn hand_over(&mut self, work: &[Work]) -> Result<(), Broken> {
+    fn hand_over(&mut self, work: impl Iterator<Item = Work>) -> Result<(), Broken> {
         // SAFETY: units name registered memory by its keys: the lane's own block, a window, or
         // memory that they hold registered; the host keeps a put's source as it is until the put is
         // complete, the lane its slots and staging until the unit is acknowledged.

@@ -93,19 +93,6 @@ pub(crate) struct Work {
     pub(crate) signalled: bool,
 }
 
-impl Work {
-    /// Does nothing.
-    pub(crate) const NOTHING: Self = Self {
-        id: 0,
-        opcode: Opcode::Send,
-        address: 0,
-        bytes: 0,
-        local_key: 0,
-        inline: false,
-        signalled: false,
-    };
-}
-
 const NO_REQUEST: abi::SendWr = abi::SendWr {
     wr_id: 0,
     next: null_mut(),
@@ -298,27 +285,27 @@ impl QueuePair {
     /// # Safety
     /// The memory of pieces that are not inline is registered under their keys, and stays as it is
     /// until they complete or the pair is dropped; that of inline pieces is readable now.
-    pub(crate) unsafe fn post(&mut self, work: &[Work]) -> io::Result<()> {
-        let count = work.len().min(POSTED_MAX);
-        if count == 0 {
-            return Ok(());
-        }
+    pub(crate) unsafe fn post(&mut self, work: impl Iterator<Item = Work>) -> io::Result<()> {
         let first: *mut abi::SendWr = self.requests.as_mut_ptr();
-        for (index, work) in work[..count].iter().enumerate() {
+        let mut last: Option<*mut abi::SendWr> = None;
+        for (index, work) in work.take(POSTED_MAX).enumerate() {
             self.pieces[index] = abi::Sge {
                 addr: work.address,
                 length: work.bytes,
                 lkey: work.local_key,
             };
             let piece = &raw mut self.pieces[index];
-            let next = if index + 1 < count {
-                // SAFETY: within the array.
-                unsafe { first.add(index + 1) }
-            } else {
-                null_mut()
-            };
+            // SAFETY: within the array.
+            let request = unsafe { first.add(index) };
             // SAFETY: within the array, which nothing else borrows.
-            fill(unsafe { &mut *first.add(index) }, work, piece, next);
+            fill(unsafe { &mut *request }, &work, piece, null_mut());
+            if let Some(last) = last.replace(request) {
+                // SAFETY: the one before it, as above.
+                unsafe { (*last).next = request };
+            }
+        }
+        if last.is_none() {
+            return Ok(());
         }
         let mut bad = null_mut();
         // SAFETY: the list ends at NULL and lives through the call; the rest by the caller's

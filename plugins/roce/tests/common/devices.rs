@@ -99,7 +99,10 @@ impl Devices {
                 write(&at, "");
                 return 0;
             };
-            lines.lines().filter_map(|line| line.parse::<u64>().ok()).sum()
+            lines
+                .lines()
+                .filter_map(|line| line.parse::<u64>().ok())
+                .sum()
         };
         devices.iter().map(count).collect()
     }
