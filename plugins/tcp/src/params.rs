@@ -78,7 +78,8 @@ pub const PARAMS: &[Param] = &[
     ),
     Param::duration(
         "connect_timeout",
-        "How long a link may take to connect.",
+        "How long a link may take to connect, and how long a peer may leave one of several lost \
+         connections alone.",
         "60s",
         SECOND,
         3600 * SECOND,
@@ -163,6 +164,7 @@ impl Config {
             recovery: Recovery {
                 rail_timeout: params.duration("rail_timeout")?,
                 limit: params.duration("recovery")?,
+                patience: params.duration("connect_timeout")?,
             },
             bandwidth: Some(params.bytes("bandwidth")?).filter(|rate| *rate > 0),
             latency: params.duration("latency")?,

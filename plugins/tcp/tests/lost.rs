@@ -117,6 +117,27 @@ fn a_connection_that_nobody_needs_waits_for_a_busy_peer() {
     drive(&mut ends, |e| e.iter_mut().all(|e| standing(e) == 2));
 }
 
+/// As above, after a few short puts, which the peer keeps count of without saying so at once.
+#[test]
+fn a_connection_whose_last_puts_nobody_confirmed_waits_for_a_busy_peer() {
+    let (mut ends, carrier) = carried(2, 500_000_000);
+    let source = Memory::new(64);
+    for _ in 0..3 {
+        ends[1].submit(&Commands::default().put(put(source.address(), 64, 0, Some(0))));
+    }
+    drive(&mut ends, |e| e[0].raised(0) == 3);
+    carrier.cut_far(0);
+    until_standing(&mut ends[1], 1);
+    let until = Instant::now() + Duration::from_secs(3);
+    while Instant::now() < until {
+        ends[1].link.poll(1 << 20).unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drive(&mut ends, |e| e.iter_mut().all(|e| standing(e) == 2));
+    ends[1].submit(&Commands::default().put(put(source.address(), 64, 0, Some(0))));
+    drive(&mut ends, |e| e[0].raised(0) == 4);
+}
+
 /// A put lies on the connection that is lost, and neither process looks at the link for longer than another
 /// may take to come.
 #[test]

@@ -27,9 +27,15 @@ impl Farewell<'_> {
     }
 
     /// No other connection could be made in its place.
-    pub(crate) fn given_up(&self, broken: &Broken, tried: &str, limit: Duration) -> Error {
+    pub(crate) fn given_up(
+        &self,
+        broken: &Broken,
+        tried: &str,
+        limit: Duration,
+        set_by: &str,
+    ) -> Error {
         let what = format!(
-            "no way to {} was found within {limit:.1?} (`recovery`); {tried}; before that it {broken}",
+            "no way to {} was found within {limit:.1?} (`{set_by}`); {tried}; before that it {broken}",
             self.who()
         );
         let late = io::Error::from_raw_os_error(libc::ETIMEDOUT);

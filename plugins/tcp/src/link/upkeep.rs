@@ -284,7 +284,8 @@ impl Established {
         let Some(trouble) = &self.connections[at].trouble else {
             return Ok(());
         };
-        if now.saturating_duration_since(trouble.since) < self.upkeep.recovery.limit {
+        let (limit, set_by) = self.limit(at);
+        if now.saturating_duration_since(trouble.since) < limit {
             return Ok(());
         }
         if self.is_spare(at) {
@@ -296,15 +297,33 @@ impl Established {
             End::Acceptor(_) => "it has not dialled again".to_owned(),
         };
         let whose = self.whose(at);
-        Err(whose.given_up(&trouble.cause, &tried, self.upkeep.recovery.limit))
+        Err(whose.given_up(&trouble.cause, &tried, limit, set_by))
+    }
+
+    /// How long another way may take to be found. Where a connection is well, one way at least is; a peer
+    /// that does not take it is busy elsewhere, and has as long as it had at first.
+    ///
+    /// With the parameter that says so.
+    fn limit(&self, at: usize) -> (Duration, &'static str) {
+        let Recovery {
+            limit, patience, ..
+        } = self.upkeep.recovery;
+        if patience > limit && self.is_another_well(at) {
+            (patience, "connect_timeout")
+        } else {
+            (limit, "recovery")
+        }
+    }
+
+    fn is_another_well(&self, at: usize) -> bool {
+        let mut others = (0..self.connections.len()).filter(|&other| other != at);
+        others.any(|other| self.connections[other].is_well())
     }
 
     /// Whether the link goes on without a connection: nothing of this end is on it, and another is well. The
     /// peer may be busy elsewhere, and look after its end when it next needs the link.
     fn is_spare(&self, at: usize) -> bool {
-        let others = || (0..self.connections.len()).filter(|&other| other != at);
-        !self.connections[at].outgoing.awaits_peer()
-            && others().any(|other| self.connections[other].is_well())
+        !self.connections[at].outgoing.awaits_peer() && self.is_another_well(at)
     }
 
     /// Looks for another way once more, with as much time.

@@ -34,6 +34,8 @@ pub(crate) struct Recovery {
     pub(crate) rail_timeout: Duration,
     /// Without another for so long the link fails.
     pub(crate) limit: Duration,
+    /// As long a peer has where other connections are well.
+    pub(crate) patience: Duration,
 }
 
 /// An authenticated connection.
