@@ -39,7 +39,7 @@ extern "C" {
 
 #define UNISONO_PLUGIN_MAGIC 0x4e4f53494e55ULL /* "UNISON" in memory, little-endian */
 #define UNISONO_PLUGIN_ABI_MAJOR 1
-#define UNISONO_PLUGIN_ABI_MINOR 2
+#define UNISONO_PLUGIN_ABI_MINOR 3
 
 /* ---------------------------------------------------------------- status and errors ---------- */
 
@@ -579,6 +579,7 @@ typedef struct unisono_link_statistics { /* since 1.1 */
   uint32_t connections;
   uint64_t bytes_sent, bytes_received, puts_sent, puts_received;
   uint64_t refused; /* strangers dropped by this instance */
+  uint64_t recovered; /* since 1.3: connections that were lost and made anew, by any path */
 } unisono_link_statistics;
 
 typedef struct unisono_link_table { /* [handle], but report, address, query, abort are [any] */

@@ -8,7 +8,7 @@
  * The host compares it with its own at load and names the first field that differs. A field that a
  * later minor adds is compared only where both sides know it.
  *
- * Made by `cargo run -p unisono-abi-tests --bin generate-layout`; a test compares. Do not edit.
+ * Made by `cargo xtask abi`; a test compares. Do not edit.
  */
 #ifndef UNISONO_PLUGIN_LAYOUT_H
 #define UNISONO_PLUGIN_LAYOUT_H
@@ -314,7 +314,8 @@
   UNISONO_LAYOUT_FIELD(unisono_link_statistics, bytes_received) \
   UNISONO_LAYOUT_FIELD(unisono_link_statistics, puts_sent) \
   UNISONO_LAYOUT_FIELD(unisono_link_statistics, puts_received) \
-  UNISONO_LAYOUT_FIELD(unisono_link_statistics, refused)
+  UNISONO_LAYOUT_FIELD(unisono_link_statistics, refused) \
+  UNISONO_LAYOUT_FIELD(unisono_link_statistics, recovered)
 
 #define UNISONO_LAYOUT_unisono_link_table \
   UNISONO_LAYOUT_FIELD(unisono_link_table, struct_size) \

@@ -56,6 +56,8 @@ pub struct LinkStatistics {
     pub puts_received: u64,
     /// Strangers dropped, by the whole instance.
     pub refused: u64,
+    /// Connections that were lost and made anew, by any path; 0 where the plugin does not count them.
+    pub recovered: u64,
 }
 
 const NAMES: QueueNames = QueueNames {
@@ -207,6 +209,7 @@ impl Link {
             puts_sent: raw.puts_sent,
             puts_received: raw.puts_received,
             refused: raw.refused,
+            recovered: raw.recovered,
         })
     }
 }

@@ -14,6 +14,7 @@ const ADDED: &[(u16, &str, &str)] = &[
     (2, "unisono_command_scale", "*"),
     (2, "unisono_command_call", "*"),
     (2, "unisono_cpu_table", "*"),
+    (3, "unisono_link_statistics", "recovered"),
 ];
 
 /// The version of the contract that a host speaks.
@@ -73,12 +74,12 @@ impl fmt::Display for HostVersion {
     }
 }
 
-/// The minor in which a field appeared.
+/// The minor in which a field appeared: the later of its own and its struct's.
 pub(crate) fn since(field: &Field) -> u16 {
     let added = ADDED
         .iter()
-        .find(|(_, s, f)| *s == field.struct_name && (*f == "*" || *f == field.field));
-    added.map_or(0, |(minor, ..)| *minor)
+        .filter(|(_, s, f)| *s == field.struct_name && (*f == "*" || *f == field.field));
+    added.map(|(minor, ..)| *minor).max().unwrap_or(0)
 }
 
 /// Every field that a minor knows.
@@ -129,6 +130,10 @@ mod tests {
             size_of::<abi::LinkInfo>() - 8
         );
         assert_eq!(size_in("unisono_link_statistics", 0), 0);
+        assert_eq!(
+            size_in("unisono_link_statistics", 2),
+            size_of::<abi::LinkStatistics>() - 8
+        );
         assert_eq!(size_in("unisono_command_scale", 1), 0);
         assert_eq!(
             size_in("unisono_command_call", 2),
@@ -140,6 +145,6 @@ mod tests {
     fn a_host_is_never_newer_than_it_is() {
         assert_eq!(HostVersion::with_minor(9), HostVersion::CURRENT);
         assert_eq!(HostVersion::with_minor(0).minor(), 0);
-        assert_eq!(HostVersion::CURRENT.to_string(), "1.2");
+        assert_eq!(HostVersion::CURRENT.to_string(), "1.3");
     }
 }

@@ -6,8 +6,12 @@ use crate::run::{cargo, run};
 
 /// Writes the layout table for plugins in C anew.
 pub fn write() -> Result<()> {
-    run(
-        cargo(&["test", "--quiet", "--package", "unisono-abi-tests"])
-            .env("UNISONO_WRITE_LAYOUT", "1"),
-    )
+    run(&mut cargo(&[
+        "run",
+        "--quiet",
+        "--package",
+        "unisono-abi-tests",
+        "--bin",
+        "generate-layout",
+    ]))
 }

@@ -35,6 +35,11 @@ impl fmt::Display for PeerLink {
             1 => f.write_str(" over 1 connection")?,
             count => write!(f, " over {count} connections")?,
         }
+        match statistics.recovered {
+            0 => {}
+            1 => f.write_str(", of which one was lost and made anew")?,
+            count => write!(f, "; {count} times one was lost and made anew")?,
+        }
         let (sent, received) = (statistics.bytes_sent, statistics.bytes_received);
         write!(
             f,

@@ -84,6 +84,8 @@ abi_struct! {
         pub puts_received: u64,
         /// Strangers dropped by this instance
         pub refused: u64,
+        /// Since 1.3: connections that were lost and made anew, by any path
+        pub recovered: u64,
     }
 }
 

@@ -80,6 +80,8 @@ pub struct LinkStatistics {
     pub puts_received: u64,
     /// Strangers that the instance dropped.
     pub refused: u64,
+    /// Connections that were lost and made anew, by any path.
+    pub recovered: u64,
 }
 
 /// A posted link to one peer, for one channel. The host serialises the calls on one link; `query`

@@ -58,12 +58,16 @@ fn one_rail_dies_and_comes_back(devices: &Devices) {
     let mut random = Random::seeded();
     let mut ends = pair(&[], 1 << 20);
     traffic(&mut ends, &mut random, 10);
+    let mut recovered = 0;
     for rail in ["fake0", "fake1", "fake0"] {
         devices.cut(rail);
         let pause = traffic(&mut ends, &mut random, 20);
         println!("{rail} cut: a pause of {pause:?}");
         assert!(pause < Duration::from_secs(3), "{rail}: {pause:?}");
-        assert_eq!(ends[0].link.statistics().unwrap().connections, 4);
+        let statistics = ends[0].link.statistics().unwrap();
+        assert_eq!(statistics.connections, 4);
+        assert!(statistics.recovered > recovered, "{statistics:?}");
+        recovered = statistics.recovered;
         devices.mend(rail);
         // It comes back to its own rails, in the middle of traffic.
         let start = Instant::now();

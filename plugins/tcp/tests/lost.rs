@@ -136,6 +136,9 @@ fn a_connection_whose_last_puts_nobody_confirmed_waits_for_a_busy_peer() {
     drive(&mut ends, |e| e.iter_mut().all(|e| standing(e) == 2));
     ends[1].submit(&Commands::default().put(put(source.address(), 64, 0, Some(0))));
     drive(&mut ends, |e| e[0].raised(0) == 4);
+    for end in &mut ends {
+        assert_eq!(end.link.statistics().unwrap().recovered, 1);
+    }
 }
 
 /// A put lies on the connection that is lost, and neither process looks at the link for longer than another

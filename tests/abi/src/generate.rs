@@ -15,7 +15,7 @@ const TOP: &str = "\
  * The host compares it with its own at load and names the first field that differs. A field that a
  * later minor adds is compared only where both sides know it.
  *
- * Made by `cargo run -p unisono-abi-tests --bin generate-layout`; a test compares. Do not edit.
+ * Made by `cargo xtask abi`; a test compares. Do not edit.
  */
 #ifndef UNISONO_PLUGIN_LAYOUT_H
 #define UNISONO_PLUGIN_LAYOUT_H

@@ -135,7 +135,7 @@ fn the_generated_header_is_what_the_generator_makes() {
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == layout_header(),
-        "include/unisono_plugin_layout.h is old: cargo run -p unisono-abi-tests --bin generate-layout"
+        "include/unisono_plugin_layout.h is old: cargo xtask abi"
     );
 }
 

@@ -288,6 +288,7 @@ unsafe extern "C" fn statistics<L: Link>(link: abi::Link, out: *mut abi::LinkSta
                 raw.puts_sent = found.puts_sent;
                 raw.puts_received = found.puts_received;
                 raw.refused = found.refused;
+                raw.recovered = found.recovered;
                 write(out, &raw);
                 Ok(OK)
             },

@@ -43,6 +43,8 @@ pub(crate) struct Established {
     unfinished: bool,
     arrivals: Vec<Arrival>,
     pub(crate) ended: Vec<Ended>,
+    /// Queue pairs that were lost and made anew.
+    pub(crate) recovered: u64,
 }
 
 /// What the link lends for a turn.
@@ -102,6 +104,7 @@ impl Established {
             unfinished: false,
             arrivals: Vec::new(),
             ended: Vec::new(),
+            recovered: 0,
             lanes,
         })
     }
@@ -118,6 +121,7 @@ impl Established {
 
     pub(crate) fn write_statistics(&self, to: &mut LinkStatistics) {
         self.inbox.write_statistics(to);
+        to.recovered = self.recovered;
         to.connections = self.lanes.iter().filter(|lane| lane.wire.is_some()).count() as u32;
     }
 

@@ -271,6 +271,7 @@ impl Upkeep {
                 lane.resume(received, &mut established.ended)
                     .map_err(|messages| trouble::lost(session.peer(), messages))?;
                 established.credits.renew(index);
+                established.recovered += u64::from(self.was_up && lane.is_in_trouble());
                 if let Some(wire) = &lane.wire {
                     established.pairs.note_success(&wire.route, now);
                     let level = if lane.is_in_trouble() {

@@ -359,6 +359,11 @@ impl Established {
         self.connections.iter().filter(|c| c.is_well()).count() as u32
     }
 
+    /// Connections that were lost and made anew so far.
+    pub(crate) const fn recoveries(&self) -> u64 {
+        self.upkeep.recoveries
+    }
+
     /// Says goodbye on every connection.
     pub(crate) fn end(&mut self, sequence: u64, aborted: bool) {
         self.say_rails("went");

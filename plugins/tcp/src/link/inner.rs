@@ -140,6 +140,7 @@ impl Inner {
             more = turn.more;
             left = left.saturating_sub(turn.bytes);
         }
+        self.statistics.recovered = established.recoveries();
         if established.is_ended()? {
             if !self.outbox.is_empty() {
                 return Err(ended(self.peer));

@@ -38,6 +38,8 @@ pub(crate) struct Upkeep {
     next_look: Instant,
     next_idle_look: Instant,
     homes: Vec<Home>,
+    /// Connections that were lost and made anew.
+    pub(super) recoveries: u64,
 }
 
 /// When a connection may go home.
@@ -67,6 +69,7 @@ impl Upkeep {
             next_look: now + LOOK,
             next_idle_look: now + IDLE_LOOK,
             homes: vec![home; connections],
+            recoveries: 0,
         }
     }
 }
@@ -234,6 +237,7 @@ impl Established {
         let Some(trouble) = self.connections[at].trouble.take() else {
             return;
         };
+        self.upkeep.recoveries += 1;
         log!(
             self.upkeep.host,
             Level::Info,
