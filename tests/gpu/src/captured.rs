@@ -54,7 +54,7 @@ impl Rank {
     fn record(&self, calls: u32) -> Handle {
         // SAFETY: the stream lives as long as the process.
         let stream = unsafe { self.world.wrap_stream(self.native as u64) }.expect("a stream");
-        self.driver.begin(self.native);
+        self.driver.begin_beside_others(self.native);
         for _ in 0..calls {
             let call = RawCall {
                 op: Op::AllReduce,

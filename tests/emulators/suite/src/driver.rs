@@ -99,10 +99,20 @@ impl Driver {
         stream
     }
 
-    /// Begins to record what is put on a stream.
+    /// Begins to record what is put on a stream. What may wait for streams is forbidden to all threads
+    /// meanwhile.
     pub fn begin(&self, stream: Handle) {
+        self.begin_in_mode(stream, 0);
+    }
+
+    /// As [`begin`](Self::begin), but other threads may do what they like.
+    pub fn begin_beside_others(&self, stream: Handle) {
+        self.begin_in_mode(stream, 1);
+    }
+
+    fn begin_in_mode(&self, stream: Handle, mode: u32) {
         let name = self.name("cuStreamBeginCapture_v2", "hipStreamBeginCapture");
-        call!(self, name, (Handle, u32), stream, 0);
+        call!(self, name, (Handle, u32), stream, mode);
     }
 
     /// Ends it; what was recorded, ready to run.

@@ -26,7 +26,7 @@ fn with_graphs(test: &str, body: impl Fn(&Program, [*mut std::ffi::c_void; 2])) 
             return;
         };
         let job = machine.job(test, 3).env("TEST_PLUGIN", plugin);
-        let ranks = job.start(|rank| {
+        let mut ranks = job.start(|rank| {
             let plugin = told("TEST_PLUGIN");
             let adjust = own(&plugin);
             let world = rank.init(|options| {
@@ -45,7 +45,15 @@ fn with_graphs(test: &str, body: impl Fn(&Program, [*mut std::ffi::c_void; 2])) 
             program.synchronise();
             body(&program, graphs);
             rank.say("done");
+            // Memory that is shared by handle goes with its maker: nobody leaves while others replay.
+            let _ = rank.told().recv();
         });
+        for rank in 0..3 {
+            let _ = ranks.wait_for(rank, "done");
+        }
+        for rank in 0..3 {
+            ranks.tell(rank, "go");
+        }
         all_done(&ranks.finish());
     }
 }

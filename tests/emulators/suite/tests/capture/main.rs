@@ -59,9 +59,19 @@ struct Program {
     driver: Driver,
     native: Handle,
     stream: Stream,
+    /// Other threads of the process are ranks, too.
+    beside_others: bool,
 }
 
 impl Program {
+    /// Of a rank that is a thread.
+    fn beside_others(world: Communicator, plugin: &str) -> Self {
+        Self {
+            beside_others: true,
+            ..Self::new(world, plugin)
+        }
+    }
+
     fn new(world: Communicator, plugin: &str) -> Self {
         let driver = Driver::of(plugin);
         driver.enter(world.world_rank() as i32);
@@ -73,6 +83,7 @@ impl Program {
             driver,
             native,
             stream,
+            beside_others: false,
         }
     }
 
@@ -103,7 +114,10 @@ impl Program {
 
     /// What `calls` put on the stream, as a graph.
     fn record(&self, calls: impl FnOnce()) -> Handle {
-        self.driver.begin(self.native);
+        match self.beside_others {
+            true => self.driver.begin_beside_others(self.native),
+            false => self.driver.begin(self.native),
+        }
         calls();
         self.driver.end(self.native)
     }

@@ -22,11 +22,13 @@ fn few_slots(options: &mut InitOptions) {
     };
 }
 
-/// One captured all_reduce, replayed with other inputs each time and ranks that come late.
-fn replay(program: &Program, len: usize, rounds: u64) {
+/// One captured all_reduce, replayed with other inputs each time and ranks that come late; all are `ready`
+/// before the first.
+fn replay(program: &Program, len: usize, rounds: u64, ready: impl Fn()) {
     let (rank, ranks) = (program.world.rank(), program.world.size());
     let data = Values::<i32>::new(program.world.device(), len);
     let graph = program.record(|| program.all_reduce(&data, len).expect("it is recorded"));
+    ready();
     let mut random = Rng::new(Rng::seed() ^ u64::from(rank));
     let mut outputs = Vec::new();
     for round in 0..rounds {
@@ -66,7 +68,7 @@ fn replays_between_processes(test: &str, len: usize, rounds: u64, few: bool) {
                 }
             });
             let program = Program::new(world, &plugin);
-            replay(&program, len, rounds);
+            replay(&program, len, rounds, || {});
             program.world.finalize().expect("finalize");
             rank.say("done");
         });
@@ -99,11 +101,11 @@ fn between_threads_of_one_process() {
             let plugin = told("TEST_PLUGIN");
             let ready = Barrier::new(3);
             threads(3, own(&plugin), move |world| {
-                let program = Program::new(world, &told("TEST_PLUGIN"));
-                // What is registered for it waits for all that the devices have under way.
-                let _warm = Values::<i32>::new(program.world.device(), 3000);
-                ready.wait();
-                replay(&program, 3000, ROUNDS.get() / 2);
+                let program = Program::beside_others(world, &told("TEST_PLUGIN"));
+                // What registers memory or makes a graph waits for all that the devices have under way.
+                let ready = || drop(ready.wait());
+                replay(&program, 3000, ROUNDS.get() / 2, &ready);
+                ready();
                 program.world.finalize().expect("finalize");
             });
             rank.say("done");
