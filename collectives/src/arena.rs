@@ -19,6 +19,11 @@
 //! the flag: one cache line goes from core to core and not two. There are more flags than slots, so
 //! that a rank may run further ahead with small puts.
 //!
+//! Where a device's streams record graphs, the signal part has three such sets of blocks one after another.
+//! The second and the third are for recorded calls alone: data flags, and credits in the places of data
+//! flags, one a slot. Their slots are the half from which posted links send, as where calls are recorded
+//! there are none.
+//!
 //! A signature must stay readable until its put is given back, hence a flag line for each put. Puts
 //! are given back some at a time: see [`Arena::credit`].
 
@@ -66,11 +71,38 @@ pub enum Counter {
     DoneWait,
 }
 
+/// See [`Arena::recorded`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// Data flags and their counters.
+    pub data: u64,
+    /// A credit flag for each slot, and its counters, in the places of data flags.
+    pub credits: u64,
+    /// Slots.
+    pub slots: u64,
+}
+
 impl Arena {
     /// Bytes of the signal part.
     #[must_use]
     pub fn signal_bytes(&self) -> u64 {
         self.block_bytes() * u64::from(self.ranks)
+    }
+
+    /// Bytes of the signal part where calls are recorded too.
+    #[must_use]
+    pub fn signal_bytes_recorded(&self) -> u64 {
+        3 * self.signal_bytes()
+    }
+
+    /// How much further the lines and the slots of recorded calls lie than those of others.
+    #[must_use]
+    pub fn recorded(&self) -> Recorded {
+        Recorded {
+            data: self.signal_bytes(),
+            credits: 2 * self.signal_bytes(),
+            slots: self.slots_bytes() / 2,
+        }
     }
 
     /// Bytes of the slots part: for each peer D slots to receive, and D to send from over posted
@@ -182,6 +214,14 @@ pub(crate) fn read(flag: u64) -> u64 {
     use std::sync::atomic::{AtomicU64, Ordering};
     // SAFETY: as in `poison`.
     unsafe { AtomicU64::from_ptr(flag as *mut u64) }.load(Ordering::Acquire)
+}
+
+/// Sets a word in the caller's own arena that nobody uses yet.
+#[allow(unsafe_code, reason = "counters are words at addresses of the arena")]
+pub(crate) fn set(word: u64, value: u64) {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    // SAFETY: as in `poison`.
+    unsafe { AtomicU64::from_ptr(word as *mut u64) }.store(value, Ordering::Release);
 }
 
 /// The words beside the counter of a flag in the caller's own arena. A peer may be writing those of a

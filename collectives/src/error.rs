@@ -167,7 +167,7 @@ pub struct RankStatus {
     pub finished: u64,
     /// The peer that it waits for and the step of its plan, or no step if what it waits for is an
     /// earlier call of the peer's. It waits for itself while the stream of the user's that the call
-    /// is on has not come to it.
+    /// is on has not come to it. Of a replay no step is known.
     pub waits_for: Option<(u32, Option<u32>)>,
 }
 
@@ -180,6 +180,18 @@ impl fmt::Display for RankStatus {
                 self.rank, self.finished
             );
         };
+        if call.recorded {
+            // Which of them it is, nobody knows but the graph.
+            write!(
+                f,
+                "rank {} runs a graph, the last call in one was {call}",
+                self.rank
+            )?;
+            return match self.waits_for {
+                Some((peer, _)) => write!(f, ", waiting for rank {peer}"),
+                None => Ok(()),
+            };
+        }
         write!(f, "rank {} is in {call}", self.rank)?;
         match self.waits_for {
             Some((peer, _)) if peer == self.rank => {

@@ -113,6 +113,8 @@ pub struct Call {
     pub root: Option<u32>,
     /// A hash of how it runs: algorithm, pieces, windows, the counts of all_gather_v and its like.
     pub plan: u32,
+    /// Whether it was recorded into a graph of the program's, and runs with each replay.
+    pub recorded: bool,
 }
 
 impl Call {
@@ -125,7 +127,11 @@ impl Call {
         let dtype = u64::from(self.dtype.map_or(0, DataType::code));
         let op = self.op.map_or(0, |op| u64::from(op.code()));
         [
-            u64::from(self.sequence) << 32 | (self.kind as u64) << 16 | dtype << 8 | op,
+            u64::from(self.sequence) << 32
+                | u64::from(self.recorded) << 24
+                | (self.kind as u64) << 16
+                | dtype << 8
+                | op,
             self.count,
             u64::from(self.root.map_or(u32::MAX, |r| r)) << 32 | u64::from(self.plan),
         ]
@@ -154,6 +160,7 @@ impl Call {
             op: ReductionKind::from_code(byte(0)),
             root: (root != u32::MAX).then_some(root),
             plan: words[2] as u32,
+            recorded: byte(24) != 0,
         })
     }
 }
@@ -183,7 +190,11 @@ impl fmt::Display for Call {
         if let Some(root) = self.root {
             item(f, format!("root {root}"))?;
         }
-        write!(f, ") as call {} with plan {:08x}", self.sequence, self.plan)
+        write!(f, ") as call {} with plan {:08x}", self.sequence, self.plan)?;
+        match self.recorded {
+            true => f.write_str(", recorded into a graph"),
+            false => Ok(()),
+        }
     }
 }
 
@@ -201,6 +212,7 @@ mod tests {
             op: None,
             root: Some(7),
             plan: 0xdead_beef,
+            recorded: true,
         };
         assert_eq!(Call::from_words(call.words()), Some(call));
         let barrier = Call {
@@ -223,10 +235,16 @@ mod tests {
             op: Some(crate::ReduceOp::Sum.into()),
             root: None,
             plan: 1,
+            recorded: false,
         };
         assert_eq!(
             call.to_string(),
             "all_reduce(count 1024, f32, sum) as call 3 with plan 00000001"
         );
+        let recorded = Call {
+            recorded: true,
+            ..call
+        };
+        assert!(recorded.to_string().ends_with(", recorded into a graph"));
     }
 }

@@ -132,7 +132,6 @@ impl Stream {
     /// Whether `shared`'s collectives can be called on it.
     pub(crate) fn fits(&self, shared: &Shared) -> Result<()> {
         self.usable()?;
-        self.runs("on")?;
         let (ours, theirs) = (self.0.device.info(), shared.world.device.info());
         if (ours.id, &ours.name) == (theirs.id, &theirs.name) {
             return Ok(());
@@ -221,14 +220,13 @@ impl Stream {
 
     /// Refuses while the program records what is put on the stream: the other side of each flag
     /// would run once, now, and not with each replay.
-    fn runs(&self, call: &'static str) -> Result<()> {
+    pub(crate) fn runs(&self, call: &'static str) -> Result<()> {
         if self.lock().is_recording() {
             return Err(Error::Unsupported {
                 call,
-                why:
-                    "the stream records a graph, of which this cannot be a part; call it before or \
-                      after"
-                        .to_owned(),
+                why: "the stream records a graph, of which this cannot be a part; call it before \
+                      or after"
+                    .to_owned(),
             });
         }
         Ok(())
@@ -293,6 +291,7 @@ fn op(marks: Vec<Mark>) -> Result<Op> {
         op: None,
         root: None,
         plan: 0,
+        recorded: false,
     };
     Op::marks(marks, call)
 }

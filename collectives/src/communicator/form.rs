@@ -15,6 +15,7 @@ use unisono_hal::{Cpu, ExportKind, LinkRequest, Memory};
 use super::channel::ControlChannel;
 use super::fabric::RankSpeed;
 use super::home::{self, Home, Homes, Kind};
+use super::recording::Records;
 use super::refused::{Refused, put_reasons};
 use super::shared::{Shared, first_exchange};
 use super::support::Support;
@@ -58,6 +59,7 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
             speeds: vec![forming.speed()],
             supports: vec![Support::of(&world.device)],
             refused: Refused::default(),
+            records: vec![Records::of(&world.device, &[])],
         }
     };
     let stream = world.device.stream(0)?;
@@ -87,6 +89,7 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
         peers.mapped,
         supports,
         peers.refused,
+        Records::refusal(&peers.records),
     ))
 }
 
@@ -98,6 +101,8 @@ struct Connected {
     speeds: Vec<RankSpeed>,
     supports: Vec<Support>,
     refused: Refused,
+    /// By rank: whether its calls can be recorded.
+    records: Vec<Records>,
 }
 
 struct Forming<'a> {
@@ -117,6 +122,7 @@ struct Offer {
     is_plain: bool,
     speed: RankSpeed,
     support: Support,
+    records: Records,
     /// What maps the signal part and the slots, of the device's memory and of the host's.
     direct: [Vec<u8>; 2],
     staged: [Vec<u8>; 2],
@@ -219,6 +225,7 @@ impl<'a> Forming<'a> {
                 .map(|kind| matches!(kind, Kind::Own | Kind::Direct))
                 .collect(),
             speeds: offers.iter().map(|offer| offer.speed).collect(),
+            records: offers.iter().map(|offer| offer.records).collect(),
             supports: offers.into_iter().map(|offer| offer.support).collect(),
             refused,
         })
@@ -228,7 +235,7 @@ impl<'a> Forming<'a> {
     fn map_all(&self, refused: &Refused, first: u64) -> Result<Mapped> {
         let kinds = self.kinds(refused)?;
         let homes = Homes::new(self.world, self.arena, &kinds)?;
-        let offers = self.offer(&homes, first)?;
+        let offers = self.offer(&homes, &kinds, first)?;
         let mut memories = Vec::new();
         let mut bells = Vec::new();
         let mut plans = Vec::with_capacity(kinds.len());
@@ -322,7 +329,7 @@ impl<'a> Forming<'a> {
     }
 
     /// First round: how each rank's memory is reached, and that all cut it alike.
-    fn offer(&self, homes: &Homes, number: u64) -> Result<Vec<Offer>> {
+    fn offer(&self, homes: &Homes, kinds: &[Kind], number: u64) -> Result<Vec<Offer>> {
         let mut mine = Vec::new();
         mine.extend_from_slice(&self.arena.depth.to_le_bytes());
         mine.extend_from_slice(&self.arena.slot_bytes.to_le_bytes());
@@ -331,6 +338,7 @@ impl<'a> Forming<'a> {
         mine.extend_from_slice(&speed.reduce.to_le_bytes());
         mine.extend_from_slice(&speed.cores.to_le_bytes());
         Support::of(&self.world.device).put(&mut mine);
+        mine.push(Records::of(&self.world.device, kinds).code());
         for kind in [Kind::Direct, Kind::Staged] {
             let exports = homes.of(&kind).map(Home::exports).unwrap_or_default();
             exports.iter().for_each(|bytes| put_bytes(&mut mine, bytes));
@@ -533,6 +541,7 @@ impl Offer {
                 cores: reader.u32()?,
             },
             support: Support::parse(&mut reader)?,
+            records: Records::from_code(reader.u8()?)?,
             direct: [reader.bytes()?.to_vec(), reader.bytes()?.to_vec()],
             staged: [reader.bytes()?.to_vec(), reader.bytes()?.to_vec()],
             bell: reader.bytes()?.to_vec(),

@@ -424,6 +424,7 @@ impl<'env> OnCommunicator<'_, 'env> {
     #[allow(unsafe_code, reason = "buffers outlive their borrow")]
     pub unsafe fn on_stream(&mut self, stream: &Stream) -> Result<()> {
         stream.fits(&self.communicator.shared)?;
+        stream.runs("on_stream")?;
         if self.group.streams_of(self.communicator).len() >= STREAMS {
             return Err(Error::invalid(
                 "group",

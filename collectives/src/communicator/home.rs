@@ -4,6 +4,7 @@
 //! writes an arena in host memory that both devices reach; and links write and read one that the CPU
 //! sees. Where the device is the CPU, all three are one. Only what some peer needs is made.
 
+use unisono_abi::stream_can;
 use unisono_hal::{ExportKind, Memory, MemoryKind, MemoryRequest};
 
 use crate::arena::Arena;
@@ -127,7 +128,12 @@ impl Home {
     /// Of the device's memory.
     fn direct(world: &World, arena: Arena) -> Result<Self> {
         let alloc = |kind, bytes| world.device.alloc(&world.shared(request(kind, bytes)));
-        let signal = alloc(MemoryKind::Signal, arena.signal_bytes())?;
+        let records = world.device.info().streams_can(stream_can::CAPTURE);
+        let signal_bytes = match records {
+            true => arena.signal_bytes_recorded(),
+            false => arena.signal_bytes(),
+        };
+        let signal = alloc(MemoryKind::Signal, signal_bytes)?;
         let slots = alloc(MemoryKind::Data, arena.slots_bytes())?;
         Self::new(signal, slots, Vec::new())
     }

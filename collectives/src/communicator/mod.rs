@@ -18,6 +18,7 @@ mod on_stream;
 mod ops;
 mod packed;
 mod plans;
+mod recording;
 mod refused;
 mod shared;
 mod split;

@@ -86,6 +86,15 @@ impl Communicator {
     /// A call that fails lets the stream go on; [`Stream::synchronize`] and
     /// [`Communicator::async_error`] tell of it.
     ///
+    /// While the stream records a graph of the vendor's, a call becomes a part of it: nothing runs, what
+    /// is started is done at once, and the call is made with each replay, with no work of the host's. All
+    /// ranks must record it, in one order with their other calls, and replay alike: graphs of one
+    /// communicator run one after another, in one order on all ranks, with any calls between them. The
+    /// buffers stay as they were recorded, and are kept until the communicator is dropped or
+    /// [`Communicator::forget_recorded`]; no graph may run after that. [`Communicator::async_error`] tells
+    /// of a replay that failed. Recorded are calls of ranks whose devices all reach each other's memory
+    /// and record; others are refused, and groups and events are.
+    ///
     /// ```no_run
     /// # fn step(world: &unisono_collectives::Communicator) -> unisono_collectives::Result<()> {
     /// use unisono_collectives::ReduceOp;
@@ -307,6 +316,9 @@ impl Shared {
         stream.fits(self)?;
         // Both at once: calls come in one order on the stream and on the lane.
         let mut on = stream.lock();
+        if on.is_recording() {
+            return self.record_on(checked, keep, &mut on);
+        }
         let mut state = self.lane.lock();
         if let Some(error) = self.lane.failure() {
             return Err(error.clone());

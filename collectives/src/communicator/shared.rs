@@ -62,6 +62,8 @@ pub(crate) struct Shared {
     pub(super) supports: Vec<Support>,
     /// Pairs that go another way than the graph says.
     pub(super) refused: Refused,
+    /// Why its calls cannot be recorded into graphs, the same on all ranks.
+    pub(super) unrecorded: Option<String>,
     pub generation: u32,
     exchanges: AtomicU64,
     shrinks: AtomicU64,
@@ -78,7 +80,7 @@ struct Telling {
 
 /// What one rank says.
 #[derive(Clone)]
-struct Told {
+pub(super) struct Told {
     status: RankStatus,
     /// The collective of the number that was asked about.
     called: Option<Call>,
@@ -102,6 +104,7 @@ impl Shared {
         mapped: Vec<bool>,
         supports: Vec<Support>,
         refused: Refused,
+        unrecorded: Option<String>,
     ) -> Arc<Self> {
         let position = members.iter().position(|m| *m == world.rank);
         let shared = Arc::new(Self {
@@ -121,6 +124,7 @@ impl Shared {
             slot_bytes,
             supports,
             refused,
+            unrecorded,
             generation: crate::fork::generation(),
             exchanges: AtomicU64::new(exchanges),
             shrinks: AtomicU64::new(0),
@@ -258,6 +262,9 @@ impl Shared {
                 };
                 self.tell(told.after, told.about, Some(from));
             }
+            Event::Broadcast { tag, bytes, .. } if *tag == self.recorded_tag() => {
+                self.hear_recorded(bytes);
+            }
             _ => {}
         }
     }
@@ -265,9 +272,15 @@ impl Shared {
     /// Looks at deadlines, or after a failure at what is left; how soon to look again.
     pub(crate) fn look(&self, now: Instant) -> Option<Duration> {
         if self.lane.failure().is_some() {
-            return self.wind_down().then_some(SOON);
+            let replays = self.wind_down_replays(SOON, LOOK);
+            return if self.wind_down() {
+                Some(SOON)
+            } else {
+                replays
+            };
         }
-        self.look_at_calls(now).then_some(LOOK)
+        let replays = self.look_at_replays(now);
+        (self.look_at_calls(now) || replays).then_some(LOOK)
     }
 
     /// After a failure: ends what is under way and tells the peers once it has ended. True while it
@@ -317,7 +330,7 @@ impl Shared {
 
     /// Begins to gather what the ranks are doing, and what they called as their collective number
     /// `about`; tells them the same of this one.
-    fn tell(&self, after: Duration, about: u32, from: Option<Told>) {
+    pub(super) fn tell(&self, after: Duration, about: u32, from: Option<Told>) {
         if let Some(error) = self.lane.failure() {
             // Who asks may have missed why.
             self.announce(error);

@@ -68,6 +68,18 @@ pub(super) struct Checked<'a> {
     windowed: Option<Windowed>,
 }
 
+impl Checked<'_> {
+    /// What is called.
+    pub(super) fn name(&self) -> &'static str {
+        self.request.asked.kind.name()
+    }
+
+    /// The plan.
+    pub(super) fn planned(&self) -> &Planned {
+        &self.planned
+    }
+}
+
 impl Shared {
     /// Checks a request that is started later.
     pub(super) fn prepare<'a>(&self, request: Request<'a>) -> Result<Checked<'a>> {
@@ -278,6 +290,7 @@ impl Shared {
             plan: windowed.map_or(planned.hash, |windowed| {
                 mix(u64::from(planned.hash) ^ windowed.key) as u32
             }),
+            recorded: false,
         }
     }
 

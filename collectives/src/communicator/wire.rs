@@ -92,6 +92,16 @@ pub(super) fn decode_mismatch(bytes: &[u8]) -> Option<Mismatch> {
     })
 }
 
+/// A call that rank `rank` has recorded.
+pub(super) fn encode_recorded(rank: u32, call: &Call) -> Vec<u8> {
+    Writer(Vec::new()).u32(rank).call(Some(*call)).0
+}
+
+pub(super) fn decode_recorded(bytes: &[u8]) -> Option<(u32, Call)> {
+    let mut reader = Reader(bytes);
+    Some((reader.u32()?, reader.call()??))
+}
+
 /// What a rank tells the others when something is overdue or out of step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Telling {
@@ -158,6 +168,7 @@ mod tests {
             op: Some(crate::ReduceOp::Max.into()),
             root: None,
             plan: 9,
+            recorded: false,
         }
     }
 

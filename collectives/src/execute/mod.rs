@@ -14,6 +14,8 @@ mod mark;
 mod op;
 mod peer;
 mod place;
+mod record;
+mod recorded;
 mod repeat;
 mod state;
 mod track;

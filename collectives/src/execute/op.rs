@@ -95,7 +95,6 @@ pub(crate) struct Op {
     /// How contributions are combined; a user's function lives as long as this.
     pub reduction: Option<Reduction>,
     /// Buffers that must live until the op is complete.
-    #[expect(dead_code, reason = "held, and dropped with the op")]
     pub keep: Option<Box<dyn Any + Send>>,
     pub deadline: Duration,
     /// When its first step started.

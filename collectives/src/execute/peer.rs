@@ -1,6 +1,8 @@
 //! One rank's half of its two channels with one peer: where slots and flags lie, and how far they
 //! have been used.
 
+mod recorded;
+
 use std::collections::VecDeque;
 use std::time::Instant;
 
@@ -72,6 +74,8 @@ pub(crate) struct Peer {
     pub owed: VecDeque<[u64; 3]>,
     /// Whether it runs beside this rank.
     pub alongside: Alongside,
+    /// Of a recorded call: each slot has a credit flag of its own, so much further than its data flag.
+    slot_credits: Option<u64>,
     /// The op (by number) whose signature was last sent and last compared.
     pub signed: u64,
     pub compared: u64,
@@ -141,12 +145,21 @@ impl Peer {
             released: 0,
             owed: VecDeque::new(),
             alongside: Alongside::default(),
+            slot_credits: None,
             signed: 0,
             compared: 0,
             current_blocks: Blocks::NONE,
             current_inline: false,
             messages_sent: 0,
             messages_received: 0,
+        }
+    }
+
+    /// The number of the data flag of a put.
+    fn flag_of(&self, own: &Own, number: u64) -> u32 {
+        match self.slot_credits {
+            Some(_) => own.slot_of(number),
+            None => own.flag_of(number),
         }
     }
 
@@ -193,7 +206,7 @@ impl Peer {
 
     /// The number of the flag that the next put to the peer raises.
     pub(super) fn next_flag(&self, own: &Own) -> u32 {
-        own.flag_of(self.sent)
+        self.flag_of(own, self.sent)
     }
 
     /// Credits that this rank has waited for.
@@ -208,6 +221,9 @@ impl Peer {
 
     /// The credits that the next put needs, if this rank has not waited for so many yet.
     pub(super) fn lacks_credits(&self, own: &Own, inline: bool) -> Option<u64> {
+        if self.slot_credits.is_some() {
+            return Some(self.credits + 1);
+        }
         let room = match inline {
             true => own.arena.data_flags(),
             false => own.arena.depth,
@@ -229,6 +245,11 @@ impl Peer {
         credits: u64,
         beside: bool,
     ) {
+        if let Some(further) = self.slot_credits {
+            self.await_slot(own, stream, further);
+            self.credits = credits;
+            return;
+        }
         let flag = own.arena.credit_flag(self.rank);
         let counter = own.arena.counter(self.rank, Counter::CreditWait);
         let Near {
@@ -250,7 +271,7 @@ impl Peer {
 
     /// After a put's slot was written (mapped): tell the peer.
     pub(super) fn signal_data(&mut self, own: &Own, stream: &mut Batch, words: Option<[u64; 3]>) {
-        let flag = own.flag_of(self.sent);
+        let flag = self.flag_of(own, self.sent);
         self.sent += 1;
         let Way::Mapped { signal, bell, .. } = self.way else {
             unreachable!("posted puts are signalled by their link");
@@ -340,7 +361,7 @@ impl Peer {
 
     /// The number of the flag that the next put from the peer raises.
     pub(super) fn next_data(&self, own: &Own) -> u32 {
-        own.flag_of(self.received)
+        self.flag_of(own, self.received)
     }
 
     /// The next put from the peer is the current one. It has these blocks, and `bytes` in all.
@@ -383,12 +404,19 @@ impl Peer {
     /// Gives the current put back; true if the peer is to be told, for it and some before it.
     pub(super) fn give_back(&mut self, own: &Own) -> bool {
         self.released += 1;
+        if self.slot_credits.is_some() {
+            return true;
+        }
         self.released.is_multiple_of(own.arena.credit())
     }
 
     /// Tells the peer that puts were given back.
     pub(super) fn release(&mut self, own: &Own, stream: &mut Batch) {
         let (rank, near) = (self.rank, self.near);
+        if let Some(further) = self.slot_credits {
+            self.release_slot(own, stream, further);
+            return;
+        }
         let flag = own.arena.credit_flag(own.rank);
         let counter = self.counter(own, Counter::CreditSignal);
         match &mut self.way {

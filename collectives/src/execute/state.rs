@@ -11,6 +11,7 @@ use super::holdings::{Bells, Holdings};
 use super::mark::{Gate, Mark};
 use super::op::Op;
 use super::peer::{Ended, Own, Peer, Posted, Way};
+use super::recorded::{Notices, Recorded};
 use super::repeat::Repeats;
 use super::track::{BUDGET, Common, Fed, Track};
 use crate::error::{Error, Mismatch, RankStatus, Result};
@@ -35,6 +36,10 @@ pub(crate) struct State {
     pub(super) repeats: Repeats,
     /// Where streams of the user's and this lane wait for each other.
     gates: Vec<Arc<Gate>>,
+    /// Calls that the program recorded, once there are any.
+    pub(super) recorded: Option<Box<Recorded>>,
+    /// What others recorded.
+    pub(super) notices: Notices,
     /// Freed after the streams and the links.
     holdings: Holdings,
 }
@@ -57,6 +62,8 @@ impl State {
             history: [[0; 3]; HISTORY],
             repeats: Repeats::default(),
             gates: Vec::new(),
+            recorded: None,
+            notices: Notices::default(),
             holdings,
         }
     }
@@ -149,6 +156,11 @@ impl State {
         number
     }
 
+    /// The number that the next collective has.
+    pub(super) fn next_number(&self) -> u32 {
+        self.collectives
+    }
+
     /// The number of the next message to or from a peer.
     fn next_message(&mut self, peer: u32, sent: bool) -> u32 {
         let peer = &mut self.common.peers[peer as usize];
@@ -205,6 +217,7 @@ impl State {
 
     pub(super) fn remember(&mut self, words: [u64; 3]) {
         if !Call::is_message(words) {
+            self.notices.called(self.common.own.rank, words);
             self.history[Call::sequence_of(words) as usize % HISTORY] = words;
         }
     }
@@ -224,6 +237,16 @@ impl State {
             waiting.find(|w| w.command >= track.finished)
         });
         let rank = self.common.own.rank;
+        if call.is_none()
+            && let Some((call, peer)) = self.recorded.as_ref().and_then(|all| all.waits_for())
+        {
+            return RankStatus {
+                rank,
+                call: Some(call),
+                finished,
+                waits_for: Some((peer, None)),
+            };
+        }
         RankStatus {
             rank,
             call,
@@ -371,6 +394,9 @@ impl State {
     /// A peer may be writing the same flags, so this is repeated until the streams are drained.
     fn poison(&self) {
         self.gates.iter().for_each(|gate| gate.release());
+        if let Some(recorded) = &self.recorded {
+            recorded.release();
+        }
         let arena = self.common.own.arena;
         // A rank alone has no flags.
         let peers = self.common.peers.iter();

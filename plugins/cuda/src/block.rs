@@ -16,6 +16,7 @@ use unisono_plugin_accelerator::{Block, open_descriptor};
 
 use crate::device::{BRIEFLY, Opened, PATIENCE};
 use crate::error::check;
+use crate::graph;
 
 /// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`.
 const DESCRIPTOR: u32 = 1;
@@ -345,6 +346,7 @@ impl Drop for CudaBlock {
     fn drop(&mut self) {
         let (base, bytes) = (self.base, self.bytes as usize);
         let freed = self.device.context.with(|api| {
+            let _mode = graph::relaxed(api);
             // SAFETY: this block's, which nobody uses any more.
             let code = unsafe {
                 match &mut self.kind {

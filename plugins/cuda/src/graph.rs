@@ -23,7 +23,6 @@ pub(crate) type Handle = *mut c_void;
 /// The driver's functions for graphs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Functions {
-    exchange: unsafe extern "C" fn(*mut c_uint) -> Code,
     begin: unsafe extern "C" fn(CUstream, c_uint) -> Code,
     end: unsafe extern "C" fn(CUstream, *mut Handle) -> Code,
     instantiate: unsafe extern "C" fn(*mut Handle, Handle, u64) -> Code,
@@ -34,22 +33,37 @@ pub(crate) struct Functions {
     destroy_executable: unsafe extern "C" fn(Handle) -> Code,
 }
 
+/// Reads and writes the thread's mode of capture.
+type Exchange = unsafe extern "C" fn(*mut c_uint) -> Code;
+
 /// The thread's mode of capture as it was, on every path.
 #[derive(Debug)]
-pub(crate) struct Mode<'a>(&'a Functions, c_uint);
+pub(crate) struct Mode(Exchange, c_uint);
 
-impl Drop for Mode<'_> {
+impl Drop for Mode {
     fn drop(&mut self) {
-        // SAFETY: as above.
-        let _ = unsafe { (self.0.exchange)(&raw mut self.1) };
+        // SAFETY: reads and writes a number.
+        let _ = unsafe { (self.0)(&raw mut self.1) };
     }
+}
+
+/// Lets this thread call what a program's own recording, on this thread or another, would forbid it, and
+/// what would else spoil that recording. `None` where nothing records.
+pub(crate) fn relaxed(api: &Api) -> Result<Option<Mode>> {
+    let Some(exchange) = api.exchange_capture_mode else {
+        return Ok(None);
+    };
+    let mut mode = RELAXED;
+    // SAFETY: reads and writes a number.
+    let code = unsafe { exchange(&raw mut mode) };
+    check(api, "cuThreadExchangeStreamCaptureMode", code)?;
+    Ok(Some(Mode(exchange, mode)))
 }
 
 impl Functions {
     /// All of them, if this driver has them.
     pub(crate) fn of(api: &Api) -> Option<Self> {
         Some(Self {
-            exchange: api.exchange_capture_mode?,
             begin: api.begin_capture?,
             end: api.end_capture?,
             instantiate: api.instantiate_graph?,
@@ -60,16 +74,6 @@ impl Functions {
         })
     }
 
-    /// Lets this thread call what a program's own recording on another thread would forbid it, and what
-    /// would else spoil that recording.
-    pub(crate) fn relaxed(&self, api: &Api) -> Result<Mode<'_>> {
-        let mut mode = RELAXED;
-        // SAFETY: reads and writes a number.
-        let code = unsafe { (self.exchange)(&raw mut mode) };
-        check(api, "cuThreadExchangeStreamCaptureMode", code)?;
-        Ok(Mode(self, mode))
-    }
-
     /// What `record` puts on a stream, ready to run. Nobody else uses the stream meanwhile, and nothing is under
     /// way on it.
     pub(crate) fn capture(
@@ -78,7 +82,7 @@ impl Functions {
         stream: CUstream,
         record: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Handle> {
-        let _mode = self.relaxed(api)?;
+        let _mode = relaxed(api)?;
         // SAFETY: a stream of the current context, which nothing is under way on.
         let code = unsafe { (self.begin)(stream, RELAXED) };
         check(api, "cuStreamBeginCapture", code)?;
@@ -134,7 +138,7 @@ impl Functions {
     /// # Safety
     /// Made by [`capture`](Self::capture), and used by nobody any more.
     pub(crate) unsafe fn destroy(&self, api: &Api, graph: Handle) -> Result<()> {
-        let _mode = self.relaxed(api)?;
+        let _mode = relaxed(api)?;
         // SAFETY: the caller's promise.
         let code = unsafe { (self.destroy_executable)(graph) };
         check(api, "cuGraphExecDestroy", code)

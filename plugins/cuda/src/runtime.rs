@@ -123,13 +123,9 @@ impl CudaRuntime {
         })
     }
 
-    /// Where graphs are made, streams are created at any time: a program that records on another thread is not
-    /// disturbed by that.
-    fn relaxed(&self) -> Result<Option<graph::Mode<'_>>> {
-        let graphs = self.graphs.as_ref();
-        graphs
-            .map(|graphs| graphs.relaxed(self.device.api))
-            .transpose()
+    /// Streams and memory are made and ended at any time, also while the program records.
+    fn relaxed(&self) -> Result<Option<graph::Mode>> {
+        graph::relaxed(self.device.api)
     }
 
     fn grid(&self, bytes: u64, repeat: u64) -> (u32, u32, u32) {
@@ -397,10 +393,12 @@ unsafe impl Runtime for CudaRuntime {
     }
 
     fn alloc(&self, bytes: u64, exportable: bool) -> Result<CudaBlock> {
+        let _mode = self.relaxed()?;
         CudaBlock::alloc(&self.device, bytes, exportable)
     }
 
     fn import(&self, handle: &[u8]) -> Result<CudaBlock> {
+        let _mode = self.relaxed()?;
         CudaBlock::import(&self.device, handle)
     }
 
@@ -409,6 +407,7 @@ unsafe impl Runtime for CudaRuntime {
     }
 
     unsafe fn register(&self, host: u64, bytes: u64) -> Result<bool> {
+        let _mode = self.relaxed()?;
         let at = ptr::with_exposed_provenance_mut(host as usize);
         self.with(|api| {
             // SAFETY: the caller keeps it mapped.
@@ -436,6 +435,7 @@ unsafe impl Runtime for CudaRuntime {
     }
 
     fn unregister(&self, host: u64) {
+        let _mode = self.relaxed();
         let at = ptr::with_exposed_provenance_mut(host as usize);
         let ended = self.with(|api| {
             // SAFETY: registered by this, and used by nobody any more.

@@ -10,6 +10,7 @@ use unisono_plugin_accelerator::Block;
 use crate::api::{ByValue, INVALID_VALUE, PEER_ALREADY_ENABLED, SUCCESS};
 use crate::device::Opened;
 use crate::error::check;
+use crate::graph;
 use crate::places::{self, ELSEWHERE};
 
 /// Kinds of memory: what the device's caches may hold of it while others access it.
@@ -149,6 +150,7 @@ impl Drop for RocmBlock {
         places::remove(self.base);
         let base = ptr::with_exposed_provenance_mut(self.base as usize);
         let freed = self.device.with(|api| {
+            let _mode = graph::relaxed(api);
             // SAFETY: this block's, which nobody uses any more.
             let code = unsafe {
                 match self.kind {

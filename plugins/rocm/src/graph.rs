@@ -25,7 +25,6 @@ const NOT_SUPPORTED: Code = 801;
 /// The runtime's functions for graphs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Functions {
-    exchange: unsafe extern "C" fn(*mut c_uint) -> Code,
     begin: unsafe extern "C" fn(Handle, c_uint) -> Code,
     end: unsafe extern "C" fn(Handle, *mut Handle) -> Code,
     instantiate: unsafe extern "C" fn(*mut Handle, Handle, *mut Handle, *mut c_char, usize) -> Code,
@@ -36,15 +35,31 @@ pub(crate) struct Functions {
     destroy_executable: unsafe extern "C" fn(Handle) -> Code,
 }
 
+/// Reads and writes the thread's mode of capture.
+type Exchange = unsafe extern "C" fn(*mut c_uint) -> Code;
+
 /// The thread's mode of capture as it was, on every path.
 #[derive(Debug)]
-pub(crate) struct Mode<'a>(&'a Functions, c_uint);
+pub(crate) struct Mode(Exchange, c_uint);
 
-impl Drop for Mode<'_> {
+impl Drop for Mode {
     fn drop(&mut self) {
-        // SAFETY: as above.
-        let _ = unsafe { (self.0.exchange)(&raw mut self.1) };
+        // SAFETY: reads and writes a number.
+        let _ = unsafe { (self.0)(&raw mut self.1) };
     }
+}
+
+/// Lets this thread call what a program's own recording, on this thread or another, would forbid it, and
+/// what would else spoil that recording. `None` where nothing records.
+pub(crate) fn relaxed(api: &Api) -> Result<Option<Mode>> {
+    let Some(exchange) = api.exchange_capture_mode else {
+        return Ok(None);
+    };
+    let mut mode = RELAXED;
+    // SAFETY: reads and writes a number.
+    let code = unsafe { exchange(&raw mut mode) };
+    check(api, "hipThreadExchangeStreamCaptureMode", code)?;
+    Ok(Some(Mode(exchange, mode)))
 }
 
 impl Functions {
@@ -57,7 +72,6 @@ impl Functions {
             return None;
         }
         Some(Self {
-            exchange: api.exchange_capture_mode?,
             begin: api.begin_capture?,
             end: api.end_capture?,
             instantiate: api.instantiate_graph?,
@@ -68,16 +82,6 @@ impl Functions {
         })
     }
 
-    /// Lets this thread call what a program's own recording on another thread would forbid it, and what
-    /// would else spoil that recording.
-    pub(crate) fn relaxed(&self, api: &Api) -> Result<Mode<'_>> {
-        let mut mode = RELAXED;
-        // SAFETY: reads and writes a number.
-        let code = unsafe { (self.exchange)(&raw mut mode) };
-        check(api, "hipThreadExchangeStreamCaptureMode", code)?;
-        Ok(Mode(self, mode))
-    }
-
     /// What `record` puts on a stream, ready to run. Nobody else uses the stream meanwhile, and nothing is under
     /// way on it.
     pub(crate) fn capture(
@@ -86,7 +90,7 @@ impl Functions {
         stream: Handle,
         record: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Handle> {
-        let _mode = self.relaxed(api)?;
+        let _mode = relaxed(api)?;
         // SAFETY: a stream of the current device, which nothing is under way on.
         let code = unsafe { (self.begin)(stream, RELAXED) };
         check(api, "hipStreamBeginCapture", code)?;
@@ -147,7 +151,7 @@ impl Functions {
     /// # Safety
     /// Made by [`capture`](Self::capture), and used by nobody any more.
     pub(crate) unsafe fn destroy(&self, api: &Api, graph: Handle) -> Result<()> {
-        let _mode = self.relaxed(api)?;
+        let _mode = relaxed(api)?;
         // SAFETY: the caller's promise.
         let code = unsafe { (self.destroy_executable)(graph) };
         check(api, "hipGraphExecDestroy", code)

@@ -116,13 +116,9 @@ impl RocmRuntime {
         })
     }
 
-    /// Where graphs are made, streams are created at any time: a program that records on another thread is not
-    /// disturbed by that.
-    fn relaxed(&self) -> Result<Option<graph::Mode<'_>>> {
-        let graphs = self.graphs.as_ref();
-        graphs
-            .map(|graphs| graphs.relaxed(self.device.api))
-            .transpose()
+    /// Streams and memory are made and ended at any time, also while the program records.
+    fn relaxed(&self) -> Result<Option<graph::Mode>> {
+        graph::relaxed(self.device.api)
     }
 
     fn grid(&self, bytes: u64, repeat: u64) -> (u32, u32, u32) {
@@ -423,10 +419,12 @@ unsafe impl Runtime for RocmRuntime {
     }
 
     fn alloc(&self, bytes: u64, exportable: bool) -> Result<RocmBlock> {
+        let _mode = self.relaxed()?;
         RocmBlock::alloc(&self.device, bytes, exportable)
     }
 
     fn import(&self, handle: &[u8]) -> Result<RocmBlock> {
+        let _mode = self.relaxed()?;
         RocmBlock::import(&self.device, handle)
     }
 
@@ -435,6 +433,7 @@ unsafe impl Runtime for RocmRuntime {
     }
 
     unsafe fn register(&self, host: u64, bytes: u64) -> Result<bool> {
+        let _mode = self.relaxed()?;
         self.with(|api| {
             // SAFETY: the caller keeps it mapped.
             let code = unsafe { (api.register)(at(host), bytes as usize, PORTABLE_MAPPED) };
@@ -458,6 +457,7 @@ unsafe impl Runtime for RocmRuntime {
     }
 
     fn unregister(&self, host: u64) {
+        let _mode = self.relaxed();
         let ended = self.with(|api| {
             // SAFETY: registered by this, and used by nobody any more.
             check(api, "hipHostUnregister", unsafe {

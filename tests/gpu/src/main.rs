@@ -4,6 +4,7 @@
 //! The libraries of a vendor are found when a process starts: this one prepares the environment, and
 //! starts itself again to measure.
 
+mod captured;
 mod collectives;
 mod copies;
 mod overlap;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use unisono_tests::threads;
 
 use crate::collectives::{OPS, least_traffic, long, short};
-use crate::{Scale, copies, first_device, overlap, processes};
+use crate::{Scale, captured, copies, first_device, overlap, processes};
 
 /// Ranks on the device.
 const RANKS: [u32; 3] = [2, 4, 8];
@@ -58,16 +58,25 @@ pub fn measure(scale: Scale, emulated: bool) -> Result<()> {
     println!("\nTarget: {TARGET:.2} of the limit; {short_of} of 9 are short of it.\n");
     println!("| ranks | all_reduce of 8 KiB between | median |");
     println!("|---|---|---|");
+    let mut short_late = 0;
     for ranks in RANKS {
         let threads = short(ranks, SHORT, scale);
         println!("| {ranks} | threads | {} |", microseconds(threads));
+        let captured = captured::short(ranks, SHORT, scale);
+        short_late += u32::from(captured.alone > TARGET_SHORT);
+        let alone = microseconds(captured.alone);
+        println!("| {ranks} | threads, a graph of one call | {alone} |");
+        let among = microseconds(captured.among);
+        println!("| {ranks} | threads, one call of a graph of many | {among} |");
         let processes = processes::measure(ranks, emulated)?;
         println!("| {ranks} | processes | {} |", microseconds(processes));
     }
     println!(
-        "\nThese are without graphs: a collective on a stream that records is refused. The target, {} \
-         between threads, is for graphs; between processes that share a device by time there is none.\n",
-        microseconds(TARGET_SHORT)
+        "\nTarget: {} between threads with a graph of one call, from its launch until the host knows that \
+         it is done; {short_late} of {} are later. Between processes that share a device by time there is \
+         none.\n",
+        microseconds(TARGET_SHORT),
+        RANKS.len()
     );
     let overlap = overlap::measure(scale);
     println!(

@@ -110,10 +110,19 @@ impl<R: Runtime> AcceleratorStream<R> {
     }
 
     fn copy(&mut self, command: &CommandCopy) -> Result<()> {
-        if command.bytes == 0 || command.dst == command.src && command.repeat == 1 {
+        if is_nothing(command) {
             return Ok(());
         }
         self.step(Step::Copy(*command))
+    }
+
+    fn record_copy(&mut self, command: CommandCopy) -> Result<()> {
+        if is_nothing(&command) {
+            return Ok(());
+        }
+        self.flush()?;
+        // SAFETY: checked to be memory of the device; the submitter keeps it for as long as replays run.
+        unsafe { Step::Copy(command).record(&*self.device.runtime, self.native) }
     }
 
     fn step(&mut self, step: Step) -> Result<()> {
@@ -263,6 +272,7 @@ impl<R: Runtime> AcceleratorStream<R> {
                         ));
                     }
                 },
+                Command::Copy(copy) => self.record_copy(*copy)?,
                 command => self.hand_over(&command, self.accepted + 1)?,
             }
             self.accepted += 1;
@@ -334,6 +344,11 @@ impl<R: Runtime> AcceleratorStream<R> {
         self.pending.clear();
         done
     }
+}
+
+/// Whether a copy moves no byte.
+fn is_nothing(command: &CommandCopy) -> bool {
+    command.bytes == 0 || command.dst == command.src && command.repeat == 1
 }
 
 /// Operations that a command takes in a queue of the device, with the mark behind it.

@@ -12,6 +12,7 @@ use unisono_emulator::space::Kind;
 use crate::answer::{Answer, driver, give};
 use crate::code;
 use crate::context::{current, machine, synchronise};
+use crate::graph::unsafe_call;
 
 /// Flags of registration.
 const PORTABLE: u32 = 1;
@@ -112,6 +113,7 @@ driver! {
         if host.is_null() || bytes == 0 || flags & !0xf != 0 {
             return Err(code::INVALID_VALUE);
         }
+        unsafe_call()?;
         synchronise("cuMemHostRegister")?;
         if machine()?.space.is_reserved(host as u64) || !is_mapped(host as u64, bytes as u64) {
             return Err(code::INVALID_VALUE);

@@ -10,6 +10,7 @@ use unisono_emulator::{Backing, Capability, Internal, Op};
 use crate::answer::{Answer, driver, give};
 use crate::code;
 use crate::context::{current, machine, synchronise};
+use crate::graph::unsafe_call;
 use crate::stream;
 
 /// Memory that `cuMemFree` or `cuMemFreeAsync` frees.
@@ -98,6 +99,7 @@ fn release(address: u64) -> Answer {
 
 driver! {
     fn cuMemAlloc_v2(address: *mut u64, bytes: usize) {
+        unsafe_call()?;
         let base = alloc(bytes as u64, false)?;
         // SAFETY: the caller's.
         unsafe { give(address, base) }
@@ -110,6 +112,7 @@ driver! {
         if !plain().contains_key(&address) {
             return Err(code::INVALID_VALUE);
         }
+        unsafe_call()?;
         synchronise("cuMemFree")?;
         release(address)
     }

@@ -1,105 +1,161 @@
-//! The driver, as a program uses it that has streams of its own.
-#![allow(unsafe_code, reason = "calls the driver")]
+//! A vendor's runtime, as a program uses it that has streams of its own.
+#![allow(unsafe_code, reason = "calls the runtime")]
 
 use std::ffi::c_void;
 use std::ptr;
 
 use libloading::Library;
 
-/// The driver. A call that fails ends the test.
+/// A runtime. A call that fails ends the test.
 #[derive(Debug)]
-pub struct Driver(Library);
+pub struct Driver {
+    library: Library,
+    vendor: Vendor,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Vendor {
+    Cuda,
+    Hip,
+}
 
 macro_rules! call {
-    ($driver:expr, $name:literal, ($($type:ty),*), $($argument:expr),*) => {{
-        // SAFETY: the function has these parameters, by the driver API's manual; the arguments are good.
+    ($driver:expr, $name:expr, ($($type:ty),*), $($argument:expr),*) => {{
+        let name: &str = $name;
+        // SAFETY: the function has these parameters, by the runtime's manual; the arguments are good.
         let code = unsafe {
             let function = $driver
-                .0
-                .get::<unsafe extern "C" fn($($type),*) -> u32>(concat!($name, "\0").as_bytes());
-            (function.expect($name))($($argument),*)
+                .library
+                .get::<unsafe extern "C" fn($($type),*) -> u32>(name.as_bytes());
+            (function.unwrap_or_else(|error| panic!("{name}: {error}")))($($argument),*)
         };
-        assert_eq!(code, 0, $name);
+        assert_eq!(code, 0, "{name}");
     }};
 }
 
-/// A handle of the driver's.
+/// A handle of the runtime's.
 pub type Handle = *mut c_void;
 
+/// `hipMemcpyDefault`.
+const ANY_DIRECTION: u32 = 4;
+
 impl Driver {
-    /// The driver that the plugin uses.
+    /// The CUDA driver, which the plugin uses.
     ///
     /// # Panics
     /// If there is none.
     #[must_use]
     pub fn open() -> Self {
+        Self::of("cuda")
+    }
+
+    /// The runtime that a plugin uses.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    pub fn of(plugin: &str) -> Self {
+        let (name, vendor) = match plugin {
+            "rocm" => ("libamdhip64.so.6", Vendor::Hip),
+            _ => ("libcuda.so.1", Vendor::Cuda),
+        };
         // SAFETY: the plugin has opened it already.
-        Self(unsafe { Library::new("libcuda.so.1") }.expect("the driver"))
+        let library = unsafe { Library::new(name) }.expect("the runtime");
+        Self { library, vendor }
     }
 
-    /// Makes the context of a device this thread's.
+    /// Of two names, that of this vendor.
+    fn name<'a>(&self, cuda: &'a str, hip: &'a str) -> &'a str {
+        match self.vendor {
+            Vendor::Cuda => cuda,
+            Vendor::Hip => hip,
+        }
+    }
+
+    /// Makes a device this thread's.
     pub fn enter(&self, device: i32) {
-        let mut context: Handle = ptr::null_mut();
-        call!(
-            self,
-            "cuDevicePrimaryCtxRetain",
-            (*mut Handle, i32),
-            &raw mut context,
-            device
-        );
-        call!(self, "cuCtxPushCurrent_v2", (Handle), context);
+        match self.vendor {
+            Vendor::Cuda => {
+                let mut context: Handle = ptr::null_mut();
+                call!(
+                    self,
+                    "cuDevicePrimaryCtxRetain",
+                    (*mut Handle, i32),
+                    &raw mut context,
+                    device
+                );
+                call!(self, "cuCtxPushCurrent_v2", (Handle), context);
+            }
+            Vendor::Hip => call!(self, "hipSetDevice", (i32), device),
+        }
     }
 
-    /// A stream of this thread's context.
+    /// A stream of this thread's device, which waits for no other.
     #[must_use]
     pub fn stream(&self) -> Handle {
         let mut stream: Handle = ptr::null_mut();
-        call!(
-            self,
-            "cuStreamCreate",
-            (*mut Handle, u32),
-            &raw mut stream,
-            1
-        );
+        let name = self.name("cuStreamCreate", "hipStreamCreateWithFlags");
+        call!(self, name, (*mut Handle, u32), &raw mut stream, 1);
         stream
     }
 
-    /// Begins to record what is put on a stream.
+    /// Begins to record what is put on a stream. What may wait for streams is forbidden to all threads
+    /// meanwhile.
     pub fn begin(&self, stream: Handle) {
-        call!(self, "cuStreamBeginCapture_v2", (Handle, u32), stream, 0);
+        self.begin_in_mode(stream, 0);
+    }
+
+    /// As [`begin`](Self::begin), but other threads may do what they like.
+    pub fn begin_beside_others(&self, stream: Handle) {
+        self.begin_in_mode(stream, 1);
+    }
+
+    fn begin_in_mode(&self, stream: Handle, mode: u32) {
+        let name = self.name("cuStreamBeginCapture_v2", "hipStreamBeginCapture");
+        call!(self, name, (Handle, u32), stream, mode);
     }
 
     /// Ends it; what was recorded, ready to run.
     #[must_use]
     pub fn end(&self, stream: Handle) -> Handle {
         let (mut graph, mut runnable): (Handle, Handle) = (ptr::null_mut(), ptr::null_mut());
-        call!(
-            self,
-            "cuStreamEndCapture",
-            (Handle, *mut Handle),
-            stream,
-            &raw mut graph
-        );
-        call!(
-            self,
-            "cuGraphInstantiateWithFlags",
-            (*mut Handle, Handle, u64),
-            &raw mut runnable,
-            graph,
-            0
-        );
-        call!(self, "cuGraphDestroy", (Handle), graph);
+        let name = self.name("cuStreamEndCapture", "hipStreamEndCapture");
+        call!(self, name, (Handle, *mut Handle), stream, &raw mut graph);
+        match self.vendor {
+            Vendor::Cuda => call!(
+                self,
+                "cuGraphInstantiateWithFlags",
+                (*mut Handle, Handle, u64),
+                &raw mut runnable,
+                graph,
+                0
+            ),
+            Vendor::Hip => call!(
+                self,
+                "hipGraphInstantiate",
+                (*mut Handle, Handle, *mut Handle, *mut u8, usize),
+                &raw mut runnable,
+                graph,
+                ptr::null_mut(),
+                ptr::null_mut(),
+                0
+            ),
+        }
+        let name = self.name("cuGraphDestroy", "hipGraphDestroy");
+        call!(self, name, (Handle), graph);
         runnable
     }
 
     /// Runs what was recorded.
     pub fn launch(&self, runnable: Handle, stream: Handle) {
-        call!(self, "cuGraphLaunch", (Handle, Handle), runnable, stream);
+        let name = self.name("cuGraphLaunch", "hipGraphLaunch");
+        call!(self, name, (Handle, Handle), runnable, stream);
     }
 
     /// Waits for all that is on a stream.
     pub fn synchronise(&self, stream: Handle) {
-        call!(self, "cuStreamSynchronize", (Handle), stream);
+        let name = self.name("cuStreamSynchronize", "hipStreamSynchronize");
+        call!(self, name, (Handle), stream);
     }
 
     /// Puts a copy from the host's memory to the device's on a stream.
@@ -107,15 +163,18 @@ impl Driver {
     /// # Safety
     /// Both stay until the stream has done it.
     pub unsafe fn copy_in(&self, stream: Handle, to: u64, from: *const u8, bytes: usize) {
-        call!(
-            self,
-            "cuMemcpyHtoDAsync_v2",
-            (u64, *const u8, usize, Handle),
-            to,
-            from,
-            bytes,
-            stream
-        );
+        match self.vendor {
+            Vendor::Cuda => call!(
+                self,
+                "cuMemcpyHtoDAsync_v2",
+                (u64, *const u8, usize, Handle),
+                to,
+                from,
+                bytes,
+                stream
+            ),
+            Vendor::Hip => self.copy(stream, to, from as u64, bytes),
+        }
     }
 
     /// Puts a copy from the device's memory to the host's on a stream.
@@ -123,13 +182,29 @@ impl Driver {
     /// # Safety
     /// Both stay until the stream has done it.
     pub unsafe fn copy_out(&self, stream: Handle, to: *mut u8, from: u64, bytes: usize) {
+        match self.vendor {
+            Vendor::Cuda => call!(
+                self,
+                "cuMemcpyDtoHAsync_v2",
+                (*mut u8, u64, usize, Handle),
+                to,
+                from,
+                bytes,
+                stream
+            ),
+            Vendor::Hip => self.copy(stream, to as u64, from, bytes),
+        }
+    }
+
+    fn copy(&self, stream: Handle, to: u64, from: u64, bytes: usize) {
         call!(
             self,
-            "cuMemcpyDtoHAsync_v2",
-            (*mut u8, u64, usize, Handle),
+            "hipMemcpyAsync",
+            (u64, u64, usize, u32, Handle),
             to,
             from,
             bytes,
+            ANY_DIRECTION,
             stream
         );
     }

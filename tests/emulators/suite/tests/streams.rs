@@ -6,7 +6,7 @@
 )]
 
 use unisono::plan::Op;
-use unisono::{DataType, PluginRequest, RawCall, ReduceOp, Sizes};
+use unisono::{DataType, PluginRequest, RawCall, ReduceOp, Sizes, group};
 use unisono_emulated_tests::{Driver, Emulated, Values};
 
 const LEN: usize = 3000;
@@ -120,8 +120,8 @@ fn a_failure_lets_the_programs_stream_go_on() {
 }
 
 #[test]
-fn a_stream_that_records_is_refused() {
-    let test = "a_stream_that_records_is_refused";
+fn events_and_groups_are_not_recorded() {
+    let test = "events_and_groups_are_not_recorded";
     let Some(machine) = Emulated::new(test, "h100x8", |text| text) else {
         return;
     };
@@ -134,23 +134,18 @@ fn a_stream_that_records_is_refused() {
         let stream = unsafe { world.wrap_stream(native as u64) }.expect("a stream");
         let event = world.event().expect("an event");
         driver.begin(native);
-        let call = RawCall {
-            op: Op::Barrier,
-            input: 0,
-            output: 0,
-            sizes: Sizes::Equal(0),
-            dtype: DataType::U8,
-            reduction: None,
-        };
-        // SAFETY: a barrier has no buffers.
-        let refused = unsafe { world.on(&stream).start_raw(call) }.expect_err("it records");
-        assert!(refused.is_harmless(), "{refused}");
-        assert!(refused.to_string().contains("records a graph"), "{refused}");
-        assert!(
-            stream
-                .record(&event)
-                .is_err_and(|error| error.is_harmless())
-        );
+        for refused in [
+            stream.record(&event),
+            stream.wait(&event),
+            group(|group| {
+                // SAFETY: nothing is called on it.
+                unsafe { group.on(&world).on_stream(&stream) }
+            }),
+        ] {
+            let refused = refused.expect_err("it records");
+            assert!(refused.is_harmless(), "{refused}");
+            assert!(refused.to_string().contains("records a graph"), "{refused}");
+        }
         drop(event);
         let _ = driver.end(native);
         world.finalize().expect("finalize");

@@ -1,0 +1,372 @@
+//! Calls that a program records into a graph of its own, and replays with no work of the host's.
+//!
+//! Such a call is lowered at once and whole onto the stream that records. It has channels of its own
+//! ([`Peer::recorded`]), which calls that run by themselves never use: the host does not know how often a
+//! graph ran, so where a channel stands is known in memory alone, which the stream itself advances. All
+//! recorded calls of a communicator share them, as their replays come in one order on all ranks.
+//!
+//! What the host can do for a replay it does by looking at that memory: a counter ahead of its flag is a
+//! wait that has begun.
+
+use std::any::Any;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use unisono_hal::{Device, Memory, MemoryKind, MemoryRequest, Queue, Status, Stream};
+
+use super::lower::{Cursor, Lowering, Waiting};
+use super::op::{Op, Planned};
+use super::peer::{Own, Peer};
+use crate::arena;
+use crate::error::{Error, Mismatch, Result};
+use crate::signature::Call;
+
+/// The recorded calls of one communicator on this rank.
+pub(super) struct Recorded {
+    own: Own,
+    device: Device,
+    /// What each call's channels are made from.
+    peers: Vec<Peer>,
+    recorders: Vec<Recorder>,
+    /// The last is the largest; graphs use those before it.
+    scratch: Vec<Memory>,
+    /// Buffers that graphs use.
+    keep: Vec<Box<dyn Any + Send>>,
+    /// The last collective.
+    last: Option<Call>,
+    waits: Option<Wait>,
+}
+
+/// This library's own hold on a stream of the program's: where graphs say that a peer called something
+/// else is in memory that it keeps.
+struct Recorder {
+    native: u64,
+    stream: Stream,
+    /// Commands recorded so far.
+    emitted: u64,
+    /// The commands with which each call began, and the call.
+    calls: Vec<(u64, Call)>,
+    /// The commands that wait for peers.
+    waits: Vec<(u64, u32)>,
+}
+
+/// A wait of a replay, as it was seen first.
+#[derive(Clone, Copy)]
+struct Wait {
+    peer: u32,
+    flag: u64,
+    value: u64,
+    since: Instant,
+}
+
+impl Recorded {
+    /// `None` if a peer is reached by what replays nothing.
+    pub(super) fn new(own: Own, device: &Device, peers: &[Peer]) -> Option<Self> {
+        let recorded: Option<Vec<Peer>> = peers.iter().map(|peer| peer.recorded(&own)).collect();
+        let this = Self {
+            own,
+            device: device.clone(),
+            peers: recorded?,
+            recorders: Vec::new(),
+            scratch: Vec::new(),
+            keep: Vec::new(),
+            last: None,
+            waits: None,
+        };
+        // The first put finds each slot free.
+        for peer in this.others() {
+            for slot in 0..own.arena.depth {
+                let (_, counter) = peer.slot_credit(&own, slot);
+                arena::set(counter, u64::MAX);
+            }
+        }
+        Some(this)
+    }
+
+    fn others(&self) -> impl Iterator<Item = &Peer> {
+        let own = self.own.rank;
+        self.peers.iter().filter(move |peer| peer.rank != own)
+    }
+
+    /// Makes room for a call on a stream of the program's; an error leaves all as it was.
+    #[allow(unsafe_code, reason = "wraps a stream by its handle")]
+    pub(super) fn prepare(&mut self, native: u64, planned: &Planned) -> Result<()> {
+        if !self.recorders.iter().any(|one| one.native == native) {
+            // SAFETY: the stream records now, hence lives. What is recorded names this hold's memory
+            // alone, which is kept; the stream itself is not used once it has stopped recording.
+            let stream = unsafe { self.device.wrap_stream(native) }?;
+            self.recorders.push(Recorder {
+                native,
+                stream,
+                emitted: 0,
+                calls: Vec::new(),
+                waits: Vec::new(),
+            });
+        }
+        let needed = planned.scratch_bytes();
+        if needed > self.scratch.last().map_or(0, Memory::len) {
+            let bytes = needed.checked_next_power_of_two().unwrap_or(needed);
+            let request = MemoryRequest::new(MemoryKind::Data, bytes);
+            self.scratch.push(self.device.alloc(&request)?);
+        }
+        Ok(())
+    }
+
+    /// Lowers a call, for which room was made, onto the stream that records.
+    pub(super) fn record(&mut self, native: u64, mut op: Op) -> Result<()> {
+        let found = self.recorders.iter_mut().find(|one| one.native == native);
+        let Some(recorder) = found else {
+            return Err(Error::invalid("on", "no room was made for a recording"));
+        };
+        let scratch = self.scratch.last().map_or(0, Memory::base);
+        let mut peers: Option<Vec<Peer>> = self.peers.iter().map(Peer::afresh).collect();
+        let peers = peers.as_deref_mut().unwrap_or_default();
+        recorder.calls.push((recorder.emitted, op.call));
+        if !Call::is_message(op.words) {
+            self.last = Some(op.call);
+        }
+        self.keep.extend(op.keep.take());
+        recorder.lower(self.own, peers, scratch, &op)
+    }
+
+    /// Looks at what replays wait for, and at what they found. An error ends the communicator.
+    pub(super) fn look(&mut self, now: Instant, limit: Duration) -> Result<Option<Overdue>> {
+        let rank = self.own.rank;
+        for recorder in &mut self.recorders {
+            recorder.look(rank)?;
+        }
+        let found = self.waiting();
+        let same = |old: &Wait| {
+            found.is_some_and(|(_, flag, value)| (flag, value) == (old.flag, old.value))
+        };
+        let since = self.waits.filter(same).map_or(now, |old| old.since);
+        self.waits = found.map(|(peer, flag, value)| Wait {
+            peer,
+            flag,
+            value,
+            since,
+        });
+        let overdue = self
+            .waits
+            .filter(|_| now.saturating_duration_since(since) >= limit);
+        Ok(overdue.map(|_| Overdue {
+            about: self.last.map_or(0, |call| call.sequence),
+        }))
+    }
+
+    /// What this rank's replays wait for, by the last look: the last call that was recorded, and a peer.
+    pub(super) fn waits_for(&self) -> Option<(Call, u32)> {
+        Some((self.last?, self.waits?.peer))
+    }
+
+    /// After a failure: ends every wait of replays. True if one was under way. What peers still do may raise
+    /// a flag over its release, so this is repeated.
+    pub(super) fn release(&self) -> bool {
+        let waits = self.waiting().is_some();
+        for (_, flag, _) in self.waitable() {
+            arena::poison(flag);
+        }
+        waits
+    }
+
+    /// Gives up what graphs use, none of which runs any more.
+    pub(super) fn forget(&mut self) {
+        self.recorders.clear();
+        self.scratch.clear();
+        self.keep.clear();
+    }
+
+    /// A wait that has begun and not ended.
+    fn waiting(&self) -> Option<(u32, u64, u64)> {
+        self.waitable().find_map(|(peer, flag, counter)| {
+            let value = arena::read(counter);
+            let behind = arena::read(flag).wrapping_sub(value).cast_signed() < 0;
+            // That of a credit which nobody ever waited for stands behind its flag.
+            behind.then_some((peer, flag, value))
+        })
+    }
+
+    /// The flags that replays wait for, as the CPU sees them: the peer, the flag, the counter of the wait.
+    fn waitable(&self) -> impl Iterator<Item = (u32, u64, u64)> {
+        let own = self.own;
+        self.others().flat_map(move |peer| {
+            (0..own.arena.depth).flat_map(move |slot| {
+                let data = peer.slot_data(&own, slot);
+                let credit = peer.slot_credit(&own, slot);
+                [data, credit].map(|(flag, counter)| (peer.rank, flag, counter))
+            })
+        })
+    }
+}
+
+/// A replay has waited for too long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Overdue {
+    /// The number of the last collective that was recorded.
+    pub about: u32,
+}
+
+impl Recorder {
+    fn lower(&mut self, own: Own, peers: &mut [Peer], scratch: u64, op: &Op) -> Result<()> {
+        let mut cursor = Cursor::default();
+        let (mut batch, mut waiting) = (super::new_batch(), VecDeque::new());
+        let mut done = false;
+        while !done {
+            batch.clear();
+            let mut lowering = Lowering {
+                own,
+                peers,
+                posted: false,
+                stream: &mut batch,
+                emitted: self.emitted,
+                waiting: &mut waiting,
+                number: 1,
+                scratch,
+                runs: &mut Vec::new(),
+                step: 0,
+                deferred: None,
+                unchecked: None,
+            };
+            done = lowering.run(op, &mut cursor);
+            self.emitted += batch.len() as u64;
+            while !batch.is_empty() {
+                if self.stream.submit(&mut batch)? == 0 {
+                    return Err(Error::Unsupported {
+                        call: op.call.kind.name(),
+                        why: "the stream that records takes no more".to_owned(),
+                    });
+                }
+            }
+        }
+        let waits = waiting
+            .into_iter()
+            .map(|Waiting { command, peer, .. }| (command, peer));
+        self.waits.extend(waits);
+        Ok(())
+    }
+
+    /// Whether a replay found that a peer called something else.
+    fn look(&mut self, rank: u32) -> Result<()> {
+        let Err(error) = self.stream.poll(0) else {
+            return Ok(());
+        };
+        let completed = self.stream.state().map_or(0, |state| state.completed);
+        let wait = self.waits.iter().find(|(command, _)| *command >= completed);
+        let begun = self
+            .calls
+            .iter()
+            .rev()
+            .find(|(first, _)| *first <= completed);
+        if error.status == Status::Mismatch
+            && let (Some((_, peer)), Some((_, ours)), Some(theirs)) =
+                (wait, begun, Call::from_words(error.words))
+        {
+            return Err(Error::Mismatch(Mismatch {
+                rank,
+                ours: *ours,
+                peer: *peer,
+                theirs,
+            }));
+        }
+        Err(error.into())
+    }
+}
+
+impl Drop for Recorded {
+    fn drop(&mut self) {
+        // Nobody launches a graph any more. One that still waits must not hold up what frees its memory.
+        self.release();
+    }
+}
+
+/// What other ranks say that they have recorded, and this rank has not called yet.
+#[derive(Default)]
+pub(super) struct Notices {
+    /// By number: whose it is, and the call.
+    ahead: BTreeMap<u32, (u32, Call)>,
+    wrong: Option<Mismatch>,
+}
+
+impl Notices {
+    /// Rank `peer` has recorded a call that this rank, `rank`, has called as `ours`, if it has.
+    pub(super) fn hear(&mut self, rank: u32, peer: u32, theirs: Call, ours: Option<Call>) {
+        match ours {
+            Some(ours) => self.compare(rank, ours, peer, theirs),
+            None => {
+                self.ahead.entry(theirs.sequence).or_insert((peer, theirs));
+            }
+        }
+    }
+
+    /// This rank has made a call.
+    #[inline]
+    pub(super) fn called(&mut self, rank: u32, words: [u64; 3]) {
+        if !self.ahead.is_empty() {
+            self.find(rank, words);
+        }
+    }
+
+    #[cold]
+    fn find(&mut self, rank: u32, words: [u64; 3]) {
+        let heard = self.ahead.remove(&Call::sequence_of(words));
+        if let (Some((peer, theirs)), Some(ours)) = (heard, Call::from_words(words)) {
+            self.compare(rank, ours, peer, theirs);
+        }
+    }
+
+    fn compare(&mut self, rank: u32, ours: Call, peer: u32, theirs: Call) {
+        if ours != theirs {
+            self.wrong.get_or_insert(Mismatch {
+                rank,
+                ours,
+                peer,
+                theirs,
+            });
+        }
+    }
+
+    /// Two ranks that did not call the same.
+    pub(super) fn take(&mut self) -> Option<Mismatch> {
+        self.wrong.take()
+    }
+
+    /// Whether something is to be compared.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ahead.is_empty() && self.wrong.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::signature::CallKind;
+
+    fn call(sequence: u32, recorded: bool) -> Call {
+        Call {
+            kind: CallKind::Barrier,
+            sequence,
+            count: 0,
+            dtype: None,
+            op: None,
+            root: None,
+            plan: 0,
+            recorded,
+        }
+    }
+
+    #[test]
+    fn who_records_alone_is_found_whoever_came_first() {
+        let mut notices = Notices::default();
+        notices.hear(0, 1, call(3, true), Some(call(3, true)));
+        assert!(notices.is_empty());
+        notices.hear(0, 1, call(4, true), Some(call(4, false)));
+        let wrong = notices.take().expect("one recorded, one did not");
+        assert_eq!((wrong.peer, wrong.theirs.sequence), (1, 4));
+        notices.hear(0, 2, call(5, true), None);
+        notices.called(0, call(5, true).words());
+        assert!(notices.is_empty(), "the same");
+        notices.hear(0, 2, call(6, true), None);
+        notices.called(0, call(6, false).words());
+        assert_eq!(notices.take().expect("another").peer, 2);
+    }
+}

@@ -1,0 +1,38 @@
+//! What `cargo xtask gpu` starts runs to its end on an emulated device, and measures all that it should.
+
+use std::process::Command;
+use std::time::Duration;
+
+use unisono_emulated_tests::Emulated;
+use unisono_tests::watchdog;
+
+#[test]
+fn all_of_it_runs_on_an_emulated_device() {
+    let test = "all_of_it_runs_on_an_emulated_device";
+    // Where the emulator's kernels cannot be compiled it is skipped, and says so.
+    if Emulated::new(test, "h100x8", |text| text).is_none() {
+        return;
+    }
+    let _limit = watchdog(test, Duration::from_secs(600));
+    let program = Command::new(env!("CARGO_BIN_EXE_unisono-gpu"))
+        .arg("--emulated")
+        .output()
+        .expect("the program starts");
+    let page = String::from_utf8_lossy(&program.stdout);
+    let said = String::from_utf8_lossy(&program.stderr);
+    assert!(program.status.success(), "{page}\n{said}");
+    for part in ["Conformance: ", "An **emulated** ", "| all_gather |", "is hidden."] {
+        assert!(page.contains(part), "no {part:?} in\n{page}");
+    }
+    for ranks in [2, 4, 8] {
+        for how in [
+            "threads",
+            "threads, a graph of one call",
+            "threads, one call of a graph of many",
+            "processes",
+        ] {
+            let row = format!("| {ranks} | {how} | ");
+            assert!(page.contains(&row), "no {row:?} in\n{page}");
+        }
+    }
+}
