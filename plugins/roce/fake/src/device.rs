@@ -1,5 +1,6 @@
 //! Devices are folders.
 
+use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -48,6 +49,15 @@ impl Folder {
 
     pub fn inline_max(&self) -> u32 {
         self.number("inline").unwrap_or(256)
+    }
+
+    /// Keeps a line for whoever looks at what a queue pair was told; one that cannot be kept is missed.
+    pub fn note(&self, line: &str) {
+        let file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.0.join("told"));
+        let _ = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
     }
 
     pub fn is_active(&self) -> bool {

@@ -631,6 +631,15 @@ fn modify(
             };
             pair.peer = Some((to, peer));
             pair.responder.expected = attr.rq_psn;
+            pair.folder.note(&format!(
+                "path qp={number} mtu={} sl={} traffic_class={} hop_limit={} gid_index={} to={}",
+                attr.path_mtu,
+                address_vector.sl,
+                grh.traffic_class,
+                grh.hop_limit,
+                grh.sgid_index,
+                std::net::Ipv6Addr::from(grh.dgid.0),
+            ));
         }
         _ => {
             if attr.retry_cnt >= 7 || attr.rnr_retry >= 7 || attr.timeout == 0 {
@@ -641,6 +650,10 @@ fn modify(
             pair.receiver_retries_max = attr.rnr_retry;
             pair.requester.next = attr.sq_psn;
             pair.requester.oldest = attr.sq_psn;
+            pair.folder.note(&format!(
+                "patience qp={number} timeout={} retries={} receiver_retries={}",
+                attr.timeout, attr.retry_cnt, attr.rnr_retry,
+            ));
         }
     }
     pair.state = attr.qp_state;

@@ -8,6 +8,9 @@
 //! - `loss`: of so many packets in a thousand, all are lost;
 //! - `inline`: the longest inline write, in bytes.
 //!
+//! In that folder the library appends to the file `told` what each queue pair was told of its path and
+//! its patience, a line for each of the two steps in which it is told.
+//!
 //! **Strict** means: what the verbs forbid ends the process with a word of why. So do posting beyond a
 //! queue's depth (a slot is free again only when a completion behind it was *polled*), retrying for
 //! ever, a source that changes before it is sent, completions that nobody had room for, and
