@@ -56,6 +56,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             start.elapsed()
         );
     }
+    args.link.tell_shared(&world)?;
     world.finalize()?;
     Ok(ExitCode::SUCCESS)
 }

@@ -8,6 +8,8 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use unisono::{Communicator, Init, InitOptions, PluginRequest};
 
+use crate::shared;
+
 /// Which links, and how they are set.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LinkArgs {
@@ -26,6 +28,9 @@ pub struct LinkArgs {
     /// Let ranks of one node talk through shared memory.
     #[arg(long)]
     pub shared_memory: bool,
+    /// At the end, each rank names the memory that it shares with other processes.
+    #[arg(long)]
+    pub shared: bool,
     /// Plugins and devices are those of the cluster file, instead of the CPU and `--plugin`.
     #[arg(long, conflicts_with_all = ["plugin", "param"])]
     pub as_configured: bool,
@@ -78,6 +83,19 @@ impl LinkArgs {
         }
         options.timeouts.op = Duration::from_secs(self.deadline);
         Ok(options)
+    }
+
+    /// Names the memory that this process shares with others, if it is asked to. It is there until all
+    /// have looked.
+    pub fn tell_shared(&self, world: &Communicator) -> Result<()> {
+        if self.shared {
+            for name in shared::mappings()? {
+                println!("shared {name}");
+            }
+            println!("shared memory is named");
+            world.barrier()?;
+        }
+        Ok(())
     }
 
     /// Joins.

@@ -1,10 +1,11 @@
 //! all_reduce after all_reduce, in one buffer that is used again at once.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use unisono::ReduceOp;
+use unisono::{Communicator, ReduceOp};
 
 use crate::join::LinkArgs;
 
@@ -18,6 +19,12 @@ pub struct Args {
     /// Elements of the largest message; they vary.
     #[arg(long, value_name = "N", default_value_t = 16_384)]
     count: usize,
+    /// Elements of the smallest.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    least: usize,
+    /// After that many calls, goes on until this file exists.
+    #[arg(long, value_name = "FILE")]
+    until: Option<PathBuf>,
     /// Milliseconds to wait between calls.
     #[arg(long, value_name = "MS", default_value_t = 0)]
     pause: u64,
@@ -32,10 +39,12 @@ fn given(call: u64, rank: u32, at: usize) -> u32 {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let world = args.link.join()?;
     let (rank, ranks) = (world.rank(), world.size());
-    let mut buffer = vec![0_u32; args.count.max(1)];
+    let least = args.least.max(1);
+    let mut buffer = vec![0_u32; args.count.max(least)];
     let (mut longest, start) = (Duration::ZERO, Instant::now());
-    for call in 0..args.calls {
-        let count = 1 + (call as usize * 7919) % buffer.len();
+    let mut call = 0;
+    while call < args.calls || goes_on(&world, args)? {
+        let count = least + (call as usize * 7919) % (buffer.len() - least + 1);
         let message = &mut buffer[..count];
         for (at, element) in message.iter_mut().enumerate() {
             *element = given(call, rank, at);
@@ -54,14 +63,25 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             println!("rank {rank}: the first call is done");
         }
         std::thread::sleep(Duration::from_millis(args.pause));
+        call += 1;
     }
     if rank == 0 {
         println!(
-            "{} calls right in {:.1?}, the longest took {longest:.1?}",
-            args.calls,
+            "{call} calls right in {:.1?}, the longest took {longest:.1?}",
             start.elapsed()
         );
     }
+    args.link.tell_shared(&world)?;
     world.finalize()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether the file that ends it is missing still: all ranks go by what rank 0 sees.
+fn goes_on(world: &Communicator, args: &Args) -> Result<bool> {
+    let Some(path) = &args.until else {
+        return Ok(false);
+    };
+    let mut missing = [u32::from(!path.exists())];
+    world.broadcast(&mut missing, 0)?;
+    Ok(missing[0] == 1)
 }

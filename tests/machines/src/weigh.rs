@@ -9,7 +9,6 @@ use anyhow::{Context, Result, bail};
 use unisono::{Communicator, DataType, Op, ReduceOp};
 
 use crate::join::LinkArgs;
-use crate::shared;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -30,9 +29,6 @@ pub struct Args {
     /// Write the job's link graph to this file.
     #[arg(long, value_name = "FILE")]
     graph: Option<PathBuf>,
-    /// Each rank names the memory that it shares with other processes.
-    #[arg(long)]
-    shared: bool,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -67,13 +63,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                 .with_context(|| format!("writing {}", path.display()))?;
         }
     }
-    if args.shared {
+    if args.link.shared {
         println!("device {}", world.device().info().name);
-        for name in shared::mappings()? {
-            println!("shared {name}");
-        }
-        world.barrier()?;
     }
+    args.link.tell_shared(&world)?;
     world.finalize()?;
     Ok(ExitCode::SUCCESS)
 }

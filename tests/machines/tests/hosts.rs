@@ -55,6 +55,11 @@ fn hosts_that_are_slow_late_or_known_by_name() {
 }
 
 #[test]
+fn cards_are_used_as_the_cluster_file_says() {
+    scenario("cards_are_used_as_the_cluster_file_says", "interfaces");
+}
+
+#[test]
 fn a_rail_that_is_cut_costs_a_pause_and_no_bytes() {
     scenario("a_rail_that_is_cut_costs_a_pause_and_no_bytes", "rails");
 }
