@@ -11,6 +11,8 @@ mod fill;
 mod inbox;
 mod inner;
 mod lane;
+#[cfg(test)]
+mod nonsense;
 mod outbox;
 mod put;
 mod recovery;

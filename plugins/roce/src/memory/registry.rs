@@ -41,6 +41,16 @@ impl Memory {
         })
     }
 
+    /// Host memory that no device knows: enough for what the CPU does with a window.
+    #[cfg(test)]
+    pub(crate) const fn unregistered(range: HostRange) -> Self {
+        Self {
+            range,
+            host: true,
+            regions: Vec::new(),
+        }
+    }
+
     pub(crate) const fn is_host(&self) -> bool {
         self.host
     }
