@@ -169,6 +169,8 @@ fn with_links(
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use unisono_graph::{DeviceClass, DeviceId, DeviceReport, NodeId, NodeReport, PluginReport};
 
@@ -232,5 +234,26 @@ mod tests {
         let parsed = Told::parse(&mut Reader(&bytes));
         assert_eq!(parsed, Some(of("cpu", true)));
         assert_eq!(Told::parse(&mut Reader(&bytes[..3])), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_it(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            if let Some(told) = Told::parse(&mut Reader(&bytes)) {
+                prop_assert!(!told.meets(&Told::default()));
+                let mut again = Vec::new();
+                told.put(&mut again);
+                prop_assert_eq!(Told::parse(&mut Reader(&again)), Some(told));
+            }
+        }
+
+        #[test]
+        fn a_changed_bit_breaks_nothing(own: bool, at: prop::sample::Index, bit in 0..8_u32) {
+            let mut bytes = Vec::new();
+            of("cpu", own).put(&mut bytes);
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1 << bit;
+            let _ = Told::parse(&mut Reader(&bytes));
+        }
     }
 }

@@ -486,3 +486,46 @@ fn calibration(told: &Told) -> Result<Calibration> {
         Err(_) => Err(Error::Graph("rank 0's calibration is no text".to_owned())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use unisono_graph::NodeId;
+
+    use super::*;
+    use crate::communicator::put_bytes;
+
+    fn report() -> Vec<u8> {
+        let report = NodeReport {
+            rank: 0,
+            node: NodeId([1; 16]),
+            host: "here".to_owned(),
+            uses: None,
+            plugins: Vec::new(),
+            system: None,
+        };
+        report.to_bytes().expect("it is small")
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_what_a_rank_tells(
+            head in any::<bool>(),
+            runs in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..8),
+            rest in prop::collection::vec(any::<u8>(), 0..40),
+        ) {
+            // With a report in front, all that is behind it is reached.
+            let mut bytes = Vec::new();
+            if head {
+                put_bytes(&mut bytes, &report());
+            }
+            runs.iter().for_each(|run| put_bytes(&mut bytes, run));
+            bytes.extend(rest);
+            if let Ok(told) = split_payload(&bytes) {
+                let addresses = told.addresses.iter().map(|(_, address)| address.len());
+                prop_assert!(addresses.sum::<usize>() < bytes.len());
+                let _ = calibration(&told);
+            }
+        }
+    }
+}

@@ -154,6 +154,8 @@ const SUITES: &[Suite] = &[
             "unisono-cluster",
             "--package",
             "unisono-graph",
+            "--package",
+            "unisono-collectives",
             "--no-fail-fast",
             "--",
             "break",

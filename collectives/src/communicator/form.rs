@@ -15,11 +15,11 @@ use unisono_hal::{Cpu, ExportKind, LinkRequest, Memory};
 use super::channel::ControlChannel;
 use super::fabric::RankSpeed;
 use super::home::{self, Home, Homes, Kind};
+use super::offer::{Offer, find_tokens, put_tokens};
 use super::recording::Records;
 use super::refused::{Refused, put_reasons};
 use super::shared::{Shared, first_exchange};
 use super::support::Support;
-use super::wire::{Reader, put_bytes};
 use crate::arena::Arena;
 use crate::error::{Error, Result};
 use crate::execute::{
@@ -112,21 +112,6 @@ struct Forming<'a> {
     rank: u32,
     arena: Arena,
     wait: Wait,
-}
-
-/// What a rank tells the others in the first round.
-struct Offer {
-    slots: u32,
-    slot_bytes: u64,
-    /// Whether it puts what is small into the lines of flags.
-    is_plain: bool,
-    speed: RankSpeed,
-    support: Support,
-    records: Records,
-    /// What maps the signal part and the slots, of the device's memory and of the host's.
-    direct: [Vec<u8>; 2],
-    staged: [Vec<u8>; 2],
-    bell: Vec<u8>,
 }
 
 impl<'a> Forming<'a> {
@@ -330,22 +315,21 @@ impl<'a> Forming<'a> {
 
     /// First round: how each rank's memory is reached, and that all cut it alike.
     fn offer(&self, homes: &Homes, kinds: &[Kind], number: u64) -> Result<Vec<Offer>> {
-        let mut mine = Vec::new();
-        mine.extend_from_slice(&self.arena.depth.to_le_bytes());
-        mine.extend_from_slice(&self.arena.slot_bytes.to_le_bytes());
-        mine.push(u8::from(self.is_plain()));
-        let speed = self.speed();
-        mine.extend_from_slice(&speed.reduce.to_le_bytes());
-        mine.extend_from_slice(&speed.cores.to_le_bytes());
-        Support::of(&self.world.device).put(&mut mine);
-        mine.push(Records::of(&self.world.device, kinds).code());
-        for kind in [Kind::Direct, Kind::Staged] {
-            let exports = homes.of(&kind).map(Home::exports).unwrap_or_default();
-            exports.iter().for_each(|bytes| put_bytes(&mut mine, bytes));
-        }
         let bell = self.world.bell.as_ref();
         let bell = bell.and_then(|memory| memory.export(ExportKind::Process).ok());
-        put_bytes(&mut mine, &bell.unwrap_or_default());
+        let exports = |kind| homes.of(&kind).map(Home::exports).unwrap_or_default();
+        let mine = Offer {
+            slots: self.arena.depth,
+            slot_bytes: self.arena.slot_bytes,
+            is_plain: self.is_plain(),
+            speed: self.speed(),
+            support: Support::of(&self.world.device),
+            records: Records::of(&self.world.device, kinds),
+            direct: exports(Kind::Direct),
+            staged: exports(Kind::Staged),
+            bell: bell.unwrap_or_default(),
+        }
+        .encode();
         let all = self.round(number, &mine)?;
         let offers: Option<Vec<Offer>> = all.iter().map(|bytes| Offer::parse(bytes)).collect();
         let offers =
@@ -444,15 +428,13 @@ impl<'a> Forming<'a> {
                 Plan::Failed(error) => return Err(error),
                 Plan::Post { plugin } => {
                     let mut posted = self.open(rank, &plugin)?;
-                    tokens.extend_from_slice(&rank.to_le_bytes());
                     let home = homes.of(&kinds[rank as usize]).ok_or_else(|| {
                         Error::Graph(format!("no memory was made for the link to rank {rank}"))
                     })?;
                     let windows = [(SIGNAL_WINDOW, &home.signal), (SLOTS_WINDOW, &home.slots)];
-                    for (id, memory) in windows {
-                        let token = export_window(&mut posted, id, memory)?;
-                        put_bytes(&mut tokens, &token);
-                    }
+                    let [signal, slots] =
+                        windows.map(|(id, memory)| export_window(&mut posted, id, memory));
+                    put_tokens(&mut tokens, rank, &signal?, &slots?);
                     Way::Posted(Box::new(posted))
                 }
             };
@@ -529,43 +511,12 @@ impl Plan {
     }
 }
 
-impl Offer {
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        let mut reader = Reader(bytes);
-        Some(Self {
-            slots: reader.u32()?,
-            slot_bytes: reader.u64()?,
-            is_plain: reader.u8()? != 0,
-            speed: RankSpeed {
-                reduce: reader.u64()?,
-                cores: reader.u32()?,
-            },
-            support: Support::parse(&mut reader)?,
-            records: Records::from_code(reader.u8()?)?,
-            direct: [reader.bytes()?.to_vec(), reader.bytes()?.to_vec()],
-            staged: [reader.bytes()?.to_vec(), reader.bytes()?.to_vec()],
-            bell: reader.bytes()?.to_vec(),
-        })
-    }
-}
-
 #[allow(unsafe_code, reason = "the peer's link writes plain addresses")]
 fn export_window(posted: &mut Posted, id: u32, memory: &Memory) -> Result<Vec<u8>> {
     let address = memory.host_ptr().map_or(memory.base(), |p| p as u64);
     // SAFETY: the lane keeps the memory until its links are destroyed, and uses it as the arena's
     // layout says: the peer writes only its own slots and flags.
     Ok(unsafe { posted.link.export_window(id, address, memory.len()) }?)
-}
-
-/// The two tokens that a peer made for `rank`.
-fn find_tokens(bytes: &[u8], rank: u32) -> Option<(&[u8], &[u8])> {
-    let mut reader = Reader(bytes);
-    loop {
-        let (to, signal, slots) = (reader.u32()?, reader.bytes()?, reader.bytes()?);
-        if to == rank {
-            return Some((signal, slots));
-        }
-    }
 }
 
 /// How long forming took, for the log.

@@ -14,6 +14,7 @@ mod group;
 mod home;
 mod let_go;
 mod links;
+mod offer;
 mod on_stream;
 mod ops;
 mod packed;

@@ -86,6 +86,8 @@ fn reasons(bytes: &[u8], ranks: usize) -> Option<Vec<Option<String>>> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -111,5 +113,14 @@ mod tests {
         assert!(Refused::of(&[two.clone(), three]).is_none());
         assert!(Refused::of(&[two.clone(), two[..two.len() - 1].to_vec()]).is_none());
         assert!(Refused::of(&[two, Vec::new()]).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_it(told in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..5)) {
+            if let Some(refused) = Refused::of(&told) {
+                prop_assert!(refused.lines().len() <= told.len() * told.len());
+            }
+        }
     }
 }

@@ -147,6 +147,8 @@ pub(super) fn check(
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use std::collections::BTreeSet;
 
@@ -197,5 +199,33 @@ mod tests {
         assert_eq!(Support::parse(&mut Reader(&bytes)), Some(sent));
         let cut = &bytes[..bytes.len() - 1];
         assert_eq!(Support::parse(&mut Reader(cut)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_it(bytes in prop::collection::vec(any::<u8>(), 0..80), length in 0..40_u32) {
+            let _ = Support::parse(&mut Reader(&bytes));
+            // The bits are 16 bytes: whatever a device is called, and however many it says there are.
+            let bits = length.to_le_bytes().into_iter().chain(bytes);
+            let bits: Vec<u8> = bits.collect();
+            let parsed = Support::parse(&mut Reader(&bits));
+            prop_assert!(length == 16 || parsed.is_none());
+            if let Some(support) = parsed {
+                let ranks = [support.clone(), support];
+                for how in [ReductionKind::Op(ReduceOp::Sum), ReductionKind::ScaledSum] {
+                    let _ = super::check(&ranks, "all_reduce", DataType::F32, how);
+                }
+            }
+        }
+
+        #[test]
+        fn a_changed_bit_is_other_support_or_none(at: prop::sample::Index, bit in 0..8_u32) {
+            let mut bytes = Vec::new();
+            let sent = all_but(None, "some device");
+            sent.put(&mut bytes);
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1 << bit;
+            prop_assert_ne!(Support::parse(&mut Reader(&bytes)), Some(sent));
+        }
     }
 }

@@ -21,7 +21,12 @@ fn all_of_it_runs_on_an_emulated_device() {
     let page = String::from_utf8_lossy(&program.stdout);
     let said = String::from_utf8_lossy(&program.stderr);
     assert!(program.status.success(), "{page}\n{said}");
-    for part in ["Conformance: ", "An **emulated** ", "| all_gather |", "is hidden."] {
+    for part in [
+        "Conformance: ",
+        "An **emulated** ",
+        "| all_gather |",
+        "is hidden.",
+    ] {
         assert!(page.contains(part), "no {part:?} in\n{page}");
     }
     for ranks in [2, 4, 8] {

@@ -98,6 +98,8 @@ impl Windows {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -131,5 +133,42 @@ mod tests {
         here.close(3).unwrap();
         assert!(here.close(3).is_err());
         assert_eq!(here.place(3, 0, 1), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_a_token(
+            bytes in prop::collection::vec(any::<u8>(), 0..40), rest: [u8; TOKEN_BYTES - 4],
+            at: u64, length: u64,
+        ) {
+            let looks_valid = [&TOKEN_MAGIC.to_le_bytes()[..], &rest].concat();
+            for token in [bytes, looks_valid] {
+                let mut there = Windows::default();
+                let imported = there.import(9, &token).is_ok();
+                prop_assert_eq!(imported, token.len() == TOKEN_BYTES && token[..4] == TOKEN_MAGIC.to_le_bytes());
+                // Whatever it claims, nothing beyond its claim is let through.
+                if let Ok(window) = there.target(9, at, length) {
+                    prop_assert!(at.checked_add(length).is_some_and(|end| end <= window.bytes));
+                }
+                let _ = there.target_flag(9, at);
+            }
+        }
+
+        #[test]
+        fn a_changed_byte_is_another_window_or_none(
+            id: u32, bytes: u64, at in 0..TOKEN_BYTES, change in 1_u8..,
+        ) {
+            let range = HostRange { address: 4096, bytes };
+            let mut token = Windows::default().export(id, range).unwrap();
+            token[at] ^= change;
+            let mut there = Windows::default();
+            match there.import(9, &token) {
+                Err(_) => prop_assert!(at < 4),
+                Ok(()) => {
+                    let (_, window) = &there.imported[0];
+                    prop_assert_ne!((window.id, window.bytes), (id, bytes));
+                }
+            }
+        }
     }
 }
