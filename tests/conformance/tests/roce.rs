@@ -20,29 +20,8 @@ fn roce_over_a_stand_in() {
         "{} is not there: build the workspace first",
         plugin.display()
     );
-    let mut expectations =
-        Expectations::default().may_skip("link_sleep/disarmed", "its links sleep on a descriptor");
-    for group in [
-        "device",
-        "memory",
-        "copy",
-        "cpu",
-        "reduce",
-        "batch",
-        "flag",
-        "abort",
-        "sleep",
-        "event",
-        "threads",
-        "share",
-        "instance/no_error_record",
-        "leaks/memory",
-        "leaks/streams",
-        "leaks/events",
-        "leaks/any_order",
-    ] {
-        expectations = expectations.may_skip(group, "it has links alone");
-    }
+    let expected = Path::new(env!("CARGO_MANIFEST_DIR")).join("expect/roce.yaml");
+    let expectations = Expectations::read(&expected).expect("what it may skip");
     let one = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
     let mut params = one("library", &devices::library());
     params.extend(one("devices", "fake0"));
