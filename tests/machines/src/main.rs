@@ -9,6 +9,7 @@
 //! parameter's values between plus signs each rank takes the one at its place: that is how ranks of one
 //! machine get different network cards, which a cable joins.
 
+mod bulk;
 mod cable;
 mod collectives;
 mod join;
@@ -43,6 +44,8 @@ enum Suite {
     Speed(speed::Args),
     /// Latency of a plain TCP socket.
     Socket(socket::Args),
+    /// Bandwidth of a plain TCP socket, with and without copies.
+    Bulk(bulk::Args),
     /// Time of an all_reduce, and the bytes that leave a host beside those of the plan.
     Weigh(weigh::Args),
 }
@@ -74,6 +77,7 @@ fn main() -> Result<ExitCode> {
         Suite::Cable(args) => cable::run(&args),
         Suite::Speed(args) => speed::run(&args),
         Suite::Socket(args) => socket::run(&args),
+        Suite::Bulk(args) => bulk::run(&args),
         Suite::Weigh(args) => weigh::run(&args),
     }
 }
