@@ -261,7 +261,8 @@ impl<'a> Forming<'a> {
     fn refusal(&self, plans: Vec<Plan>, failed: &Refused) -> Error {
         for (rank, plan) in (0..).zip(plans) {
             match plan {
-                Plan::Failed(Error::Plugin { source, .. }) => {
+                Plan::Failed(Error::Plugin { mut source, .. }) => {
+                    source.message = format!("{}. {}", source.message, self.advice());
                     return Error::Plugin {
                         source,
                         peer: Some(rank),
@@ -273,9 +274,19 @@ impl<'a> Forming<'a> {
             }
         }
         Error::Graph(format!(
-            "{}. To go by the network instead, exclude the link's kind in the cluster file",
-            failed.reasons().join("; ")
+            "{}. {}",
+            failed.reasons().join("; "),
+            self.advice()
         ))
+    }
+
+    /// What helps where memory cannot be mapped.
+    fn advice(&self) -> &'static str {
+        if self.world.ground.is_none() {
+            "With a plugin for the CPU among the job's plugins such ranks meet in the host's memory"
+        } else {
+            "To go by the network instead, exclude the link's kind in the cluster file"
+        }
     }
 
     /// How each peer is reached, as the graph says, but for what was refused.

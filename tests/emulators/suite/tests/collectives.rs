@@ -1,6 +1,6 @@
 //! Collectives between ranks on emulated devices.
 
-use unisono::{Communicator, ReduceOp};
+use unisono::{Communicator, PluginRequest, ReduceOp};
 use unisono_emulated_tests::{
     Emulated, a_few, all_done, all_reduce, every_type, fp8_and_scaled, own_device,
 };
@@ -118,6 +118,7 @@ fn threads_of_two_processes() {
         ("cuda", "h100x8", ""),
         ("cuda", "h100x8", "lacks: [virtual_memory]\n"),
         ("rocm", "mi300x8", ""),
+        ("ascend", "ascend910bx8", ""),
     ];
     for (plugin, name, lacks) in machines {
         let Some(machine) = Emulated::new(test, name, |text| text + lacks) else {
@@ -132,6 +133,9 @@ fn threads_of_two_processes() {
                     options.rank = rank.rank * EACH + thread;
                     options.size = rank.size * EACH;
                     own_device(&plugin)(&mut options);
+                    // Ascend's runtime takes each key once a process: the second device of one meets its
+                    // peers in the memory of this plugin.
+                    options.plugins.push(PluginRequest::named("host"));
                     scope.spawn(move || {
                         let world = Communicator::init(options).expect("init");
                         a_few(&world, 9);
