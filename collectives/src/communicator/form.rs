@@ -261,10 +261,11 @@ impl<'a> Forming<'a> {
     fn refusal(&self, plans: Vec<Plan>, failed: &Refused) -> Error {
         for (rank, plan) in (0..).zip(plans) {
             match plan {
-                Plan::Failed(Error::Plugin { mut source, .. }) => {
+                Plan::Failed(Error::Plugin { source, .. }) => {
+                    let mut source = Arc::unwrap_or_clone(source);
                     source.message = format!("{}. {}", source.message, self.advice());
                     return Error::Plugin {
-                        source,
+                        source: Arc::new(source),
                         peer: Some(rank),
                         call: None,
                     };
