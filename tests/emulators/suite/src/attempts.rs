@@ -27,7 +27,8 @@ pub fn attempts(world: &Communicator, total: u64, seed: u64) -> u64 {
 /// What else the call says.
 ///
 /// # Panics
-/// If a result is wrong, or a refusal does not name a device.
+/// If a result is wrong, anything but a function of the program's is refused, or a refusal does not name a
+/// device.
 pub fn attempt(world: &Communicator, rng: &mut Rng) -> Result<bool, Error> {
     let dtype = *rng.pick(&DataType::ALL);
     let folds: Vec<_> = Fold::all().filter(|fold| fold.applies_to(dtype)).collect();
@@ -79,6 +80,12 @@ fn is_done(world: &Communicator, attempt: &Try, dtype: DataType) -> Result<bool,
             let text = error.to_string();
             let named = text.contains("device `") && text.contains("` of rank ");
             assert!(named, "{text}");
+            // A program's own function is the host's to call. All else each of these devices has.
+            let own = matches!(attempt.op, Fold::Larger | Fold::First);
+            assert!(
+                own && attempt.collective.reduces(),
+                "{attempt:?} of {dtype}: {text}"
+            );
             Ok(false)
         }
         Err(error) => Err(error),
