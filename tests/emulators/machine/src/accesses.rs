@@ -148,7 +148,7 @@ mod tests {
     fn two_streams(ordered: bool) -> Option<Broken> {
         const BYTES: u64 = 1 << 20;
         let text = include_str!("../boxes/h100x8.yaml").to_owned();
-        let text = text + "finds_races: true\ndelays: {one_in: 3, longest_us: 300}\n";
+        let text = text + "delays: {one_in: 3, longest_us: 300}\n";
         let facts = BoxFile::parse(&text).unwrap();
         let machine: &'static Machine =
             Box::leak(Box::new(Machine::new(facts, 1, None, None).unwrap()));

@@ -44,9 +44,9 @@ pub struct BoxFile {
     #[serde(default)]
     pub delays: Delays,
     /// Two operations that touch the same bytes at once, one of them writing, break the device of the
-    /// second: nothing orders them. Not by default, as what stands behind a wait that an abort released
-    /// runs in whatever order it comes.
-    #[serde(default)]
+    /// second: nothing orders them. `false` is for tests of aborts: what stands behind a wait that an abort
+    /// released runs in whatever order it comes.
+    #[serde(default = "yes")]
     pub finds_races: bool,
     /// What the driver or the devices lack.
     #[serde(default)]
@@ -54,6 +54,10 @@ pub struct BoxFile {
     /// What breaks, and when.
     #[serde(default)]
     pub faults: Vec<Fault>,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 const fn eight() -> u32 {

@@ -132,7 +132,7 @@ fn a_repeated_call_is_a_graph() {
 fn threads_of_one_process_repeat_calls() {
     let test = "threads_of_one_process_repeat_calls";
     for (plugin, name) in VENDORS {
-        let adjust = |text: String| text + DELAYS + "finds_races: true\n";
+        let adjust = |text: String| text + DELAYS;
         let Some(machine) = Emulated::new(test, name, adjust) else {
             return;
         };
@@ -358,7 +358,9 @@ fn says(exits: &[Exit], text: &str) {
 fn a_device_that_is_lost_under_a_graph_is_an_error() {
     let test = "a_device_that_is_lost_under_a_graph_is_an_error";
     for (plugin, name) in VENDORS {
-        let lost = |text: String| text + "faults: [{kind: lost, device: 1, after: 4000}]\n";
+        let lost = |text: String| {
+            text + "finds_races: false\nfaults: [{kind: lost, device: 1, after: 4000}]\n"
+        };
         let Some(machine) = Emulated::new(test, name, lost) else {
             return;
         };

@@ -31,8 +31,7 @@ fn devices_and_cpus_in_processes() {
     let test = "devices_and_cpus_in_processes";
     let count = Count::new(2, 100);
     for seed in 0..count.get() {
-        let delays =
-            |text: String| text + "finds_races: true\ndelays: {one_in: 8, longest_us: 100}\n";
+        let delays = |text: String| text + "delays: {one_in: 8, longest_us: 100}\n";
         let Some(machine) = Emulated::new(test, "h100x8", delays) else {
             return;
         };

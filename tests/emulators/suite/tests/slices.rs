@@ -115,7 +115,7 @@ fn windows(world: &Communicator) {
 #[test]
 fn what_the_cpu_has_reaches_devices_and_comes_back() {
     let test = "what_the_cpu_has_reaches_devices_and_comes_back";
-    let delays = |text: String| text + "finds_races: true\ndelays: {one_in: 8, longest_us: 100}\n";
+    let delays = |text: String| text + "delays: {one_in: 8, longest_us: 100}\n";
     let Some(machine) = Emulated::new(test, "h100x8", delays) else {
         return;
     };

@@ -20,7 +20,7 @@ use unisono_emulated_tests::{Driver, Handle, Values};
 /// Vendors' plugins, and a machine of the devices of each.
 const VENDORS: [(&str, &str); 2] = [("cuda", "h100x8"), ("rocm", "mi300x8")];
 /// Schedules that find what is not ordered.
-const ADVERSE: &str = "finds_races: true\ndelays: {one_in: 16, longest_us: 100}\n";
+const ADVERSE: &str = "delays: {one_in: 16, longest_us: 100}\n";
 
 /// What a test tells its ranks' processes.
 fn told(name: &str) -> String {

@@ -48,7 +48,7 @@ fn machine_of(test: &str, adjust: impl FnMut(String) -> String) -> Option<Emulat
 }
 
 fn machine(test: &str) -> Option<Emulated> {
-    machine_of(test, |text| text + "finds_races: true\n" + DELAYS)
+    machine_of(test, |text| text + DELAYS)
 }
 
 fn all_said_the_same(exits: &[Exit]) {
