@@ -18,6 +18,9 @@ use crate::pair::PairArgs;
 
 /// Bytes of one send, and of one receive.
 const CHUNK: usize = 1 << 20;
+/// `SO_EE_ORIGIN_ZEROCOPY` and `SO_EE_CODE_ZEROCOPY_COPIED` of `linux/errqueue.h`, which the libc crate lacks.
+const ORIGIN_ZEROCOPY: u8 = 5;
+const CODE_COPIED: u8 = 1;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -192,10 +195,10 @@ impl Sender {
             while !at.is_null() {
                 let notice = libc::CMSG_DATA(at).cast::<libc::sock_extended_err>();
                 let notice = notice.read_unaligned();
-                if notice.ee_origin == libc::SO_EE_ORIGIN_ZEROCOPY {
+                if notice.ee_origin == ORIGIN_ZEROCOPY {
                     let count = u64::from(notice.ee_data - notice.ee_info) + 1;
                     self.done += count;
-                    if notice.ee_code == libc::SO_EE_CODE_ZEROCOPY_COPIED {
+                    if notice.ee_code == CODE_COPIED {
                         self.copied += count;
                     }
                 }
