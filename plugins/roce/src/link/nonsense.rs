@@ -142,7 +142,9 @@ impl Model {
                     .checked_add(bytes)
                     .is_some_and(|end| end <= LINES as u64 * 64)
         };
-        let raises = |window, at: u64| is_in(window, at, 64) && at.is_multiple_of(64);
+        let raises = |window, at: u64| {
+            is_in(window, at, 64) && at.is_multiple_of(align_of::<FlagLine>() as u64)
+        };
         match act {
             Act::Immediate {
                 window,
@@ -276,7 +278,12 @@ proptest! {
                 }
                 (_, Some((message, fences))) => {
                     let fits = fences.len() <= LANES;
-                    let outcome = inbox.take(message, &here.windows).map(|_| ());
+                    let outcome = match message {
+                        Message::Immediate { code, bytes } => {
+                            inbox.take_immediate(code, bytes, &here.windows)
+                        }
+                        record => inbox.take(record, &here.windows).map(|_| ()),
+                    };
                     model.waiting.push((fences, act.clone()));
                     (outcome, Some(fits && model.settle()))
                 }
