@@ -79,10 +79,11 @@ pub(crate) fn offer(session: &Session, lane: &mut Lane, route: Route) -> Result<
     Ok(())
 }
 
-/// The acceptor takes up an offer.
-pub(crate) fn answer(session: &Session, lane: &mut Lane, offer: &Offer) -> Result<()> {
+/// The acceptor takes up an offer. Where its end of the path cannot be set up it says nothing, and the
+/// dialer soon tries another.
+pub(crate) fn answer(session: &Session, lane: &mut Lane, offer: &Offer) -> Result<Progress> {
     if offer.generation <= lane.generation {
-        return Ok(()); // overtaken
+        return Ok(Progress::Nothing); // overtaken
     }
     let [rail, gid] = [offer.rails[1], offer.gids[1]].map(usize::from);
     let [peer_rail, peer_gid] = [offer.rails[0], offer.gids[0]].map(usize::from);
@@ -101,7 +102,9 @@ pub(crate) fn answer(session: &Session, lane: &mut Lane, offer: &Offer) -> Resul
     lane.generation = offer.generation;
     lane.attempt = None;
     let mut wire = new_wire(session, lane, route, offer.generation)?;
-    connect(session, &mut wire, offer.end)?;
+    if let Err(broken) = connect(session, &mut wire, offer.end)? {
+        return Ok(Progress::Failed(broken, route));
+    }
     session.say(Control::Answer(Answer {
         lane: lane.index as u8,
         generation: offer.generation,
@@ -116,25 +119,23 @@ pub(crate) fn answer(session: &Session, lane: &mut Lane, offer: &Offer) -> Resul
         since: Instant::now(),
         stage: Stage::Answered,
     });
-    Ok(())
+    Ok(Progress::Nothing)
 }
 
 /// The dialer hears the answer.
-pub(crate) fn answered(session: &Session, lane: &mut Lane, answer: &Answer) -> Result<()> {
+pub(crate) fn answered(session: &Session, lane: &mut Lane, answer: &Answer) -> Result<Progress> {
     let Some(attempt) = current(lane, answer.generation, Stage::Offered) else {
-        return Ok(());
+        return Ok(Progress::Nothing);
     };
-    connect(session, &mut attempt.wire, answer.end)?;
+    let connected = connect(session, &mut attempt.wire, answer.end)?;
+    if let Err(broken) = connected.and_then(|()| attempt.wire.probe()) {
+        let route = attempt.wire.route;
+        lane.attempt = None;
+        return Ok(Progress::Failed(broken, route));
+    }
     attempt.since = Instant::now();
     attempt.stage = Stage::Probing;
-    match attempt.wire.probe() {
-        Ok(()) => Ok(()),
-        Err(broken) => Err(super::trouble::broken(
-            session,
-            &attempt.wire.route,
-            &broken,
-        )),
-    }
+    Ok(Progress::Nothing)
 }
 
 /// The acceptor hears that the dialer is ready.
@@ -268,18 +269,21 @@ fn new_wire(session: &Session, lane: &Lane, route: Route, generation: u32) -> Re
     })
 }
 
-fn connect(session: &Session, wire: &mut Wire, end: End) -> Result<()> {
+/// Connects to the peer's queue pair. That fails where a path is dead: drivers look for the neighbour.
+///
+/// # Errors
+/// There is no such route. A path that cannot be set up is the inner error.
+fn connect(
+    session: &Session,
+    wire: &mut Wire,
+    end: End,
+) -> Result<std::result::Result<(), Broken>> {
     let path = session.path(&wire.route, end, wire.start).ok_or_else(|| {
         Error::new(
             Status::Link,
             format!("rank {} names a route that cannot be", session.peer()),
         )
     })?;
-    wire.connect(&path).map_err(|error| {
-        let what = format!(
-            "the way from {} cannot be set up",
-            session.route_name(&wire.route)
-        );
-        Error::system(Status::Link, &what, &error)
-    })
+    let connected = wire.connect(&path);
+    Ok(connected.map_err(|error| Broken::System("the path cannot be set up", error)))
 }

@@ -12,6 +12,9 @@ use super::window::Windows;
 use crate::memory::{self, SLOT};
 use crate::wire::{Eager, Immediate, Record, RecordBody, Signal, Totals};
 
+/// Messages that wait for stripes, at most: more than any number of credits lets a peer have on its way.
+const HELD_MAX: usize = 4096;
+
 /// The receiving side of a link.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
@@ -109,7 +112,7 @@ impl Inbox {
         if self.held.is_empty() && self.is_open(&fences) {
             self.apply(&message, windows)?;
         } else {
-            self.held.push_back(Held { fences, message });
+            self.hold(Held { fences, message })?;
         }
         Ok(taken)
     }
@@ -124,16 +127,24 @@ impl Inbox {
         if self.held.is_empty() {
             return self.raise_at_once(code, bytes, windows);
         }
-        self.held.push_back(Held {
+        self.hold(Held {
             fences: Vec::new(),
             message: Message::Immediate { code, bytes },
-        });
+        })
+    }
+
+    fn hold(&mut self, held: Held) -> Result<(), Nonsense> {
+        if self.held.len() >= HELD_MAX {
+            return Err(Nonsense("it sends more than it has credit for".to_owned()));
+        }
+        self.held.push_back(held);
         Ok(())
     }
 
     fn raise_at_once(&mut self, code: u32, bytes: u32, windows: &Windows) -> Result<(), Nonsense> {
-        self.totals.puts += 1;
-        self.totals.bytes += u64::from(bytes);
+        // A peer's own record may have set them to anything.
+        self.totals.puts = self.totals.puts.wrapping_add(1);
+        self.totals.bytes = self.totals.bytes.wrapping_add(u64::from(bytes));
         let Immediate { window, offset } = Immediate::decode(code);
         raise(windows, window, offset, None)
     }

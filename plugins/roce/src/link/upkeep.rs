@@ -110,10 +110,12 @@ impl Upkeep {
         };
         match control {
             Control::Offer(offer) if !session.is_dialer() => {
-                bring_up::answer(session, lane, &offer)
+                let progress = bring_up::answer(session, lane, &offer)?;
+                self.note(session, established, usize::from(number), progress, now)
             }
             Control::Answer(answer) if session.is_dialer() => {
-                bring_up::answered(session, lane, &answer)
+                let progress = bring_up::answered(session, lane, &answer)?;
+                self.note(session, established, usize::from(number), progress, now)
             }
             Control::Ready(count) if !session.is_dialer() => {
                 bring_up::ready(lane, &count);
