@@ -133,6 +133,23 @@ const SUITES: &[Suite] = &[
         environment: &[],
         before: &[],
     },
+    // Collectives in graphs of the program's, replayed a thousand times.
+    Suite {
+        name: "capture",
+        arguments: &[
+            "test",
+            "--release",
+            "--package",
+            "unisono-emulated-tests",
+            "--test",
+            "capture",
+            "--",
+            "--nocapture",
+            "--test-threads=1",
+        ],
+        environment: &[],
+        before: &[],
+    },
     of_machines!("roce", "roce_vm"),
     of_machines!("hosts", "hosts"),
     of_machines!("launch", "launch"),

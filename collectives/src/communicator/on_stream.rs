@@ -39,7 +39,8 @@ impl Communicator {
     ///
     /// # Safety
     /// `native` is a live stream of that device until the answer and its clones are dropped and all
-    /// that was put on it is done.
+    /// that was put on it is done. A graph that is recorded from it runs only while what
+    /// [`Communicator::on`] says holds.
     ///
     /// # Errors
     /// What the plugin says; not every device has streams of its own.

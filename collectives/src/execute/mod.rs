@@ -11,6 +11,7 @@ mod lane;
 mod links;
 mod lower;
 mod mark;
+mod notices;
 mod op;
 mod peer;
 mod place;
@@ -45,5 +46,7 @@ fn new_batch() -> Batch {
     // by the blocking form, owned by the stream form, promised by the raw form). That commands do not
     // race is what the plan verifier proves of every program; what makes up is on the main track
     // alone, before the first command of an op and before messages begin beside it.
+    // Of a recorded call the same holds for each replay: what it names is kept until the communicator is
+    // gone or is told to forget it, after which nobody runs the graph, by the contract of `on`.
     unsafe { Batch::new() }
 }

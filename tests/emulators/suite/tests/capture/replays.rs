@@ -103,8 +103,10 @@ fn between_threads_of_one_process() {
             threads(3, own(&plugin), move |world| {
                 let program = Program::beside_others(world, &told("TEST_PLUGIN"));
                 // What registers memory or makes a graph waits for all that the devices have under way.
-                let ready = || drop(ready.wait());
-                replay(&program, 3000, ROUNDS.get() / 2, &ready);
+                let ready = || {
+                    ready.wait();
+                };
+                replay(&program, 3000, ROUNDS.get() / 2, ready);
                 ready();
                 program.world.finalize().expect("finalize");
             });
