@@ -162,24 +162,6 @@ fn one_program_moves_data_between_devices_of_all_vendors() {
     all_said_the_same(&ranks.finish());
 }
 
-/// The command, run on a machine; what it prints.
-fn command(machine: &Emulated, arguments: &[&str]) -> String {
-    let program = unisono_emulated_tests::built().join("unisono");
-    assert!(program.exists(), "the command: build the workspace first");
-    let mut command = std::process::Command::new(&program);
-    let arguments = arguments.iter().map(|argument| match *argument {
-        // A rank's command is the same one.
-        "unisono" => program.display().to_string(),
-        argument => argument.to_owned(),
-    });
-    command.args(arguments).envs(machine.environment());
-    let output = command.output().expect("it starts");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{text}\n{errors}");
-    text
-}
-
 fn fleets_file() -> String {
     let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../examples");
     examples.join("emulated-fleet.yaml").display().to_string()
@@ -203,12 +185,12 @@ fn the_fleets_file_starts_its_job() {
         "unisono",
     ];
     let explain = ["explain", "all_reduce", "--bytes", "64K", "--measure"];
-    let text = command(&machine, &[&run[..], &explain[..]].concat());
+    let text = machine.command(&[&run[..], &explain[..]].concat());
     assert!(text.contains("8 ranks"), "{text}");
     // The bench checks every element.
     let bench = ["bench", "all_reduce,all_gather", "-b", "64K", "-e", "64K"];
     let shortly = ["-n", "1", "-w", "0", "--rounds", "1"];
-    let text = command(&machine, &[&run[..], &bench[..], &shortly[..]].concat());
+    let text = machine.command(&[&run[..], &bench[..], &shortly[..]].concat());
     assert!(text.contains("all_gather"), "{text}");
 }
 
@@ -223,10 +205,7 @@ fn ranks_that_name_no_device_have_one_each() {
     let shortly = [
         "-b", "256K", "-e", "256K", "-n", "1", "-w", "0", "--rounds", "1",
     ];
-    let _ = command(
-        &machine,
-        &[&bench[..], &shortly[..], &["--windows"]].concat(),
-    );
+    let _ = machine.command(&[&bench[..], &shortly[..], &["--windows"]].concat());
     let traffic = machine.traffic();
     for (from, to) in [(0, 1), (1, 2), (2, 0)] {
         let moved = traffic.data(Place::Device(from), Place::Device(to));
