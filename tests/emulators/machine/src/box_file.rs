@@ -51,6 +51,10 @@ pub struct BoxFile {
     /// released runs in whatever order it comes.
     #[serde(default = "yes")]
     pub finds_races: bool,
+    /// The time that a copy from one device to another takes, by what a link carries a second: copies over
+    /// different links take it at once. 0: as long as it takes.
+    #[serde(default)]
+    pub copy_bytes_per_second: u64,
     /// What the driver or the devices lack.
     #[serde(default)]
     pub lacks: Vec<Capability>,
