@@ -186,12 +186,52 @@ fn the_fleets_file_starts_its_job() {
     ];
     let explain = ["explain", "all_reduce", "--bytes", "64K", "--measure"];
     let text = machine.command(&[&run[..], &explain[..]].concat());
-    assert!(text.contains("8 ranks"), "{text}");
+    says_what_runs_and_where(&text);
     // The bench checks every element.
     let bench = ["bench", "all_reduce,all_gather", "-b", "64K", "-e", "64K"];
     let shortly = ["-n", "1", "-w", "0", "--rounds", "1"];
     let text = machine.command(&[&run[..], &bench[..], &shortly[..]].concat());
     assert!(text.contains("all_gather"), "{text}");
+}
+
+/// What `explain` says of the fleet: each vendor's devices are an island with links of its own, all else is
+/// staged, and one algorithm is chosen that makes sense of that.
+fn says_what_runs_and_where(text: &str) {
+    let lines: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("[0] "))
+        .collect();
+    assert_eq!(lines[0], "all_reduce of 65536 bytes on 8 ranks", "{text}");
+    let name = |line: &str| line[2..].split(' ').next().map(str::to_owned);
+    let rows = || {
+        lines
+            .iter()
+            .filter(|line| line.starts_with("* ") || line.starts_with("  "))
+    };
+    let names: Vec<String> = rows().filter_map(|line| name(line)).collect();
+    // Islands were found, and their order: ranks are interleaved.
+    for found in [
+        "hierarchical:mesh_one_shot",
+        "hierarchical:ring",
+        "ring:ordered",
+    ] {
+        assert!(names.iter().any(|name| name == found), "no {found}: {text}");
+    }
+    let chosen: Vec<String> = (rows().filter(|line| line.starts_with("* ")))
+        .filter_map(|line| name(line))
+        .collect();
+    assert_eq!(chosen.len(), 1, "{text}");
+    // How fast the CPU's ranks are is this machine's matter: flat or level by level.
+    let fits = ["mesh_one_shot", "mesh_two_shot", "hierarchical:"];
+    assert!(fits.iter().any(|fit| chosen[0].starts_with(fit)), "{text}");
+    let why = format!("{}: the lowest predicted time;", chosen[0]);
+    assert!(lines.iter().any(|line| line.starts_with(&why)), "{text}");
+    // Each device has one other of its vendor here, and reaches the rest through the host's memory.
+    for kind in ["nvlink", "xgmi", "hccs"] {
+        let used = format!("uses 1 of some devices' 7 {kind} links; 6 lead to ranks outside.");
+        assert!(text.contains(&used), "{text}");
+    }
+    assert!(text.contains("staged of rank "), "{text}");
 }
 
 /// Ranks of a machine share its devices out, and the bench runs over windows of their memory.
