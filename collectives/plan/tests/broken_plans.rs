@@ -170,6 +170,44 @@ fn waits_that_cross() {
     );
 }
 
+/// Whoever puts to several ranks may wait for all their slots first. So no rank may give a slot back only when
+/// it has heard of an earlier one of those puts, though they would go one after the other.
+#[test]
+fn a_slot_that_comes_back_only_after_a_put_beside_it() {
+    let signal = |to| {
+        let value = Value::Empty;
+        at(0, Action::Put { to, value })
+    };
+    let hear = |from| {
+        let blocks = Blocks::NONE;
+        [Action::Wait { from, blocks }, Action::Release { from }].map(|action| at(0, action))
+    };
+    let plan_with = |between: &[Step]| {
+        let mut plan = plan(Algorithm::Dissemination, Op::Barrier, 3);
+        // Rank 2 holds two signals of rank 0 until rank 1 has told it of the next one.
+        plan[0].steps.extend([signal(2), signal(2)]);
+        plan[0].steps.extend(hear(1));
+        plan[0].steps.push(signal(1));
+        plan[0].steps.extend(between);
+        plan[0].steps.push(signal(2));
+        plan[1].steps.push(signal(0));
+        plan[1].steps.extend(hear(0));
+        plan[1].steps.push(signal(2));
+        plan[2].steps.extend(hear(1));
+        (0..3).for_each(|_| plan[2].steps.extend(hear(0)));
+        plan
+    };
+    let error = reject(&plan_with(&[]), PLAIN);
+    let Fault::Deadlock { blocked } = &error.fault else {
+        panic!("{error}")
+    };
+    assert_eq!(blocked[0].waits, Waits::SlotTo(2));
+    // One after the other, with something in between, it ends.
+    let mut apart = plan_with(&hear(1));
+    apart[1].steps.push(signal(0));
+    verify(&apart, PLAIN).unwrap();
+}
+
 #[test]
 fn more_puts_ahead_than_slots() {
     let mut plan = plan(Algorithm::MeshOneShot, Op::AllReduce, 2);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use unisono_plan::cost::{Fabric, Link, Node, Rate, Speeds, Templates, predict};
+use unisono_plan::cost::{Fabric, Link, Node, Port, Rate, Speeds, Templates, predict};
 use unisono_plan::select::{Front, Override, Overrides, Plan, Request, select};
 use unisono_plan::template::{
     Family, Hierarchical, Level, Order, Ring, Rings, Route, Routes, Tree, Trees,
@@ -47,6 +47,7 @@ fn boxes(box_of: &[u32], templates: Templates) -> Fabric {
             SLOW
         }),
         by_core: false,
+        port: None,
     };
     let fabric = Fabric::new(box_of, &nodes, speeds(), link).unwrap();
     let with = fabric.with_templates(templates, box_of, &nodes, speeds(), link);
@@ -201,7 +202,7 @@ fn a_template_without_a_formula_is_missing() {
 }
 
 /// Ranks of one box; those next to each other in a ring are joined by fast links, others by slow ones.
-fn ring_of(ranks: u32, by_core: bool, templates: Templates) -> Fabric {
+fn ring_of(ranks: u32, (by_core, ported): (bool, bool), templates: Templates) -> Fabric {
     let node = Node {
         cores: 0,
         exit: Rate::UNKNOWN,
@@ -214,6 +215,10 @@ fn ring_of(ranks: u32, by_core: bool, templates: Templates) -> Fabric {
             _ => SLOW,
         }),
         by_core,
+        port: ported.then(|| Port {
+            id: from,
+            rate: Rate::bytes_per_second(FAST),
+        }),
     };
     let nodes = vec![0; ranks as usize];
     let fabric = Fabric::new(&nodes, &[node], speeds(), link).unwrap();
@@ -234,8 +239,8 @@ fn one_ring_costs_what_the_flat_one_does_and_two_half_of_its_bytes() {
         rings(&[&[0, 1, 2, 3, 4], &[4, 3, 2, 1, 0]]),
     );
     let bytes = 5 * MIB;
-    for by_core in [false, true] {
-        let fabric = ring_of(5, by_core, found(vec![one.clone(), both.clone()]));
+    for (by_core, ported) in [(false, false), (true, false), (false, true)] {
+        let fabric = ring_of(5, (by_core, ported), found(vec![one.clone(), both.clone()]));
         for op in [Op::AllGather, Op::ReduceScatter] {
             let flat = predict(Algorithm::Ring, op, false, bytes, 1, &fabric).unwrap();
             let predicted = |at: usize| fabric.templates()[at].predict(op, bytes, 1, &fabric);
@@ -243,8 +248,9 @@ fn one_ring_costs_what_the_flat_one_does_and_two_half_of_its_bytes() {
             let near = |a: u128, b: u128| assert!(a.abs_diff(b) <= b / 1000, "{op}: {a}, not {b}");
             assert_eq!(one.latency, flat.latency);
             near(one.transfer.0, flat.transfer.0);
-            // Where cores move the bytes, they send on one ring after the other.
-            let part = if by_core { 1 } else { 2 };
+            // Where cores move the bytes, they send on one ring after the other; links that share a
+            // port are no faster together.
+            let part = if by_core || ported { 1 } else { 2 };
             near(both.transfer.0, flat.transfer.0 / part);
         }
     }
@@ -268,7 +274,11 @@ fn trees_take_what_their_fullest_hop_takes() {
     let outs: Vec<Tree> = (0..4).map(|root| chain(root, 1)).collect();
     let ins: Vec<Tree> = (0..4).map(back).collect();
     let trees = Trees::new(4, outs, ins).unwrap();
-    let fabric = ring_of(4, false, found(vec![Template::Trees(Arc::new(trees))]));
+    let fabric = ring_of(
+        4,
+        (false, false),
+        found(vec![Template::Trees(Arc::new(trees))]),
+    );
     let bytes = 4_000_000u64;
     let ps = |bytes: u64| u128::from(bytes) * 1_000_000_000_000 / u128::from(FAST);
     let near = |a: u128, b: u128| assert!(a.abs_diff(b) <= b / 1000, "{a}, not {b}");
@@ -306,6 +316,7 @@ fn where_neighbours_are_fast_and_the_rest_is_slow_rings_carry_long_messages() {
         alpha_ps: 1_000_000,
         rate: Rate::bytes_per_second(if fast(from, to) { FAST } else { SLOW }),
         by_core: false,
+        port: None,
     };
     let back: Vec<u32> = order.iter().rev().copied().collect();
     let templates = found(vec![rings(&[&order, &back])]);

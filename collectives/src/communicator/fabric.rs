@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use unisono_graph::{LinkType, Way};
-use unisono_plan::cost::{Fabric, Link, Node, Rate, Speeds};
+use unisono_plan::cost::{Fabric, Link, Node, Port, Rate, Speeds};
 
 use super::packed::Pair;
 use super::refused::Refused;
 use super::templates::templates;
+use super::ways::Ports;
 use crate::ground;
 use crate::tune::LinkFigures;
 use crate::world::World;
@@ -126,13 +127,10 @@ fn with_links(
             at.unwrap_or(0) as u32
         })
         .collect();
+    let mut ports = Ports::new(&world.graph);
     let described: Vec<Node> = (0..nodes.len() as u32)
         .map(|node| Node {
-            cores: (node_of.iter().zip(speeds))
-                .filter(|(n, _)| **n == node)
-                .map(|(_, speed)| speed.cores)
-                .min()
-                .unwrap_or(0),
+            cores: cores(node, members, &node_of, speeds, &ports),
             exit: exit(world, members, &node_of, node, measured),
         })
         .collect();
@@ -149,31 +147,34 @@ fn with_links(
         copy: reduce,
         port: Rate::UNKNOWN,
     };
-    let of_kind = |kind: &str, latency_ns: u64, bytes_per_second: u64, by_core: bool| {
+    let of_kind = |kind: &str, latency_ns: u64, bytes_per_second: u64, by_core: bool, port| {
         match measured.get(kind) {
             None => Link {
                 alpha_ps: latency_ns.saturating_mul(1000),
                 rate: Rate::bytes_per_second(bytes_per_second),
                 by_core,
+                port,
             },
             Some(figures) => Link {
                 // What both ends spend on the message is counted apart.
                 alpha_ps: figures.latency_ps().saturating_sub(2 * MESSAGE_PS),
                 rate: Rate::bytes_per_second(figures.bytes_per_second),
                 by_core,
+                port: port.map(|port| at_least(port, figures.bytes_per_second)),
             },
         }
     };
-    let staged = Pair {
+    let staged = |ports: &mut Ports<'_>, from: u32| Pair {
         link: of_kind(
             ground::KIND,
             ground::LATENCY_NS,
             ground::BYTES_PER_SECOND,
-            true,
+            ports.is_cpu(from),
+            ports.of_host(from, ground::BYTES_PER_SECOND),
         ),
-        direct: true,
+        direct: ports.is_cpu(from),
     };
-    let of_way = |way: Option<&Way>| {
+    let of_way = |ports: &mut Ports<'_>, from: u32, to: u32, way: Option<&Way>| {
         match way {
             // Forming has already failed if a pair has no link.
             None => Pair {
@@ -181,31 +182,63 @@ fn with_links(
                     alpha_ps: 0,
                     rate: Rate::UNKNOWN,
                     by_core: false,
+                    port: None,
                 },
                 direct: false,
             },
             Some(way) => {
-                let by_core = way.link_type == LinkType::Mapped;
-                let link = of_kind(&way.kind, way.latency_ns, way.bytes_per_second, by_core);
-                let direct = way.hops == 1;
-                Pair { link, direct }
+                let by_core = way.link_type == LinkType::Mapped && ports.is_cpu(from);
+                let port = ports.of_way(from, to, way);
+                let (latency_ns, rate) = (way.latency_ns, way.bytes_per_second);
+                Pair {
+                    link: of_kind(&way.kind, latency_ns, rate, by_core, port),
+                    // A way through what others use is no link of the pair's own.
+                    direct: way.hops == 1 && port.is_none(),
+                }
             }
         }
     };
     // Each pair is asked about more often than the graph should be searched.
     let count = members.len() as u32;
     let mut pairs: Vec<Pair> = Vec::with_capacity(members.len() * members.len());
-    for &from in members {
+    for (place, &from) in (0..).zip(members) {
         let ways = world.graph.ways_to_each(from, members);
-        pairs.extend(ways.iter().map(|ways| of_way(ways.first())));
+        for ((other, &to), ways) in (0..).zip(members).zip(&ways) {
+            pairs.push(if refused.has(place, other) {
+                staged(&mut ports, from)
+            } else {
+                of_way(&mut ports, from, to, ways.first())
+            });
+        }
     }
-    let pair = |from: u32, to: u32| {
-        let pair = pairs[from as usize * members.len() + to as usize];
-        if refused.has(from, to) { staged } else { pair }
-    };
+    let pair = |from: u32, to: u32| pairs[from as usize * members.len() + to as usize];
     let link = |from: u32, to: u32| pair(from, to).link;
     let found = templates(count, pair);
     Fabric::new(&node_of, &described, ranks, link)
         .and_then(|fabric| fabric.with_templates(found, &node_of, &described, ranks, link))
         .expect("a communicator has a rank, and each is on a node of the table")
+}
+
+/// A port that a single link was measured to fill.
+fn at_least(port: Port, bytes_per_second: u64) -> Port {
+    let reported = port.rate.get().unwrap_or(u64::MAX);
+    Port {
+        rate: Rate::bytes_per_second(reported.max(bytes_per_second)),
+        ..port
+    }
+}
+
+/// The cores that the ranks of a node share; 0, which is enough, where devices do their work.
+fn cores(
+    node: u32,
+    members: &[u32],
+    node_of: &[u32],
+    speeds: &[RankSpeed],
+    ports: &Ports<'_>,
+) -> u32 {
+    let here = || (node_of.iter().zip(members).zip(speeds)).filter(|((n, _), _)| **n == node);
+    if here().all(|((_, member), _)| !ports.is_cpu(*member)) {
+        return 0;
+    }
+    here().map(|(_, speed)| speed.cores).min().unwrap_or(0)
 }

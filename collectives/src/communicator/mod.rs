@@ -28,6 +28,7 @@ mod start;
 mod stream;
 mod support;
 mod templates;
+mod ways;
 mod window;
 mod wire;
 mod work;

@@ -4,6 +4,7 @@
 //! (`packed.rs`), so every rank finds the same; their digest is part of the signature of each call
 //! besides.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use unisono_network::levels::{Levels, levels_of_pairs};
@@ -54,8 +55,7 @@ pub(super) fn templates(ranks: u32, pair: impl Fn(u32, u32) -> Pair) -> Template
 
 /// Adds islands, and algorithms in the order in which islands lie.
 fn levelled(templates: &mut Templates, ranks: u32, link: impl Fn(u32, u32) -> Link) {
-    let width = |from, to| link(from, to).rate.get().unwrap_or(u64::MAX);
-    let found = levels_of_pairs(ranks, width);
+    let found = levels_of_pairs(ranks, widths(ranks, link));
     match hierarchical(&found) {
         Ok(all) => templates.found.extend(all),
         Err(why) => templates.missing.push((Family::Hierarchical, why)),
@@ -68,6 +68,26 @@ fn levelled(templates: &mut Templates, ranks: u32, link: impl Fn(u32, u32) -> Li
             order: order.clone(),
         });
         templates.found.extend(ordered);
+    }
+}
+
+/// How wide the link of two ranks is while all ranks send to all: of a port that it shares its share.
+fn widths(ranks: u32, link: impl Fn(u32, u32) -> Link) -> impl Fn(u32, u32) -> u64 {
+    let mut sharers: BTreeMap<u32, u64> = BTreeMap::new();
+    let pairs = (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to)));
+    for (from, to) in pairs.filter(|(from, to)| from != to) {
+        if let Some(port) = link(from, to).port {
+            *sharers.entry(port.id).or_default() += 1;
+        }
+    }
+    move |from, to| {
+        let link = link(from, to);
+        let rate = link.rate.get().unwrap_or(u64::MAX);
+        let share = link.port.and_then(|port| {
+            let sharers = sharers.get(&port.id)?;
+            Some(port.rate.get()? / sharers)
+        });
+        share.map_or(rate, |share| rate.min(share.max(1)))
     }
 }
 
@@ -92,13 +112,14 @@ fn hierarchical(found: &Levels) -> Result<Vec<Template>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unisono_plan::cost::Rate;
+    use unisono_plan::cost::{Port, Rate};
 
     fn pair(gigabytes: u64, direct: bool) -> Pair {
         let link = Link {
             alpha_ps: 1_000_000,
             rate: Rate::bytes_per_second(gigabytes * 1_000_000_000),
             by_core: false,
+            port: None,
         };
         Pair { link, direct }
     }
@@ -132,6 +153,22 @@ mod tests {
                 .all(|order| *order == [0, 2, 4, 6, 1, 3, 5, 7]),
             "{orders:?}"
         );
+    }
+
+    /// Two boxes of four devices, of which each reaches those of the other by its one slot.
+    #[test]
+    fn a_way_that_is_shared_is_as_wide_as_its_share() {
+        let joined = |from: u32, to: u32| match from / 4 == to / 4 {
+            true => pair(15, true),
+            false => {
+                let mut pair = pair(12, false);
+                let (id, rate) = (from, pair.link.rate);
+                pair.link.port = Some(Port { id, rate });
+                pair
+            }
+        };
+        let found = templates(8, joined).found;
+        assert_eq!(found.len(), WITHIN_AND_BETWEEN.len(), "{found:?}");
     }
 
     #[test]

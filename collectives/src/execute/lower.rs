@@ -15,6 +15,11 @@ use super::track::Deferred;
 use super::unchecked::Unchecked;
 use crate::reduction::{How, Reduction};
 
+/// A put of so many bytes is worth a link of its own.
+const WORTH: u64 = 64 << 10;
+/// Puts that go out together, at most.
+const TOGETHER: usize = 16;
+
 /// Commands that a batch holds at most before it is submitted.
 pub(super) const BATCH: usize = 256;
 
@@ -58,10 +63,20 @@ pub(crate) struct Lowering<'a> {
     pub runs: &'a mut Vec<Run>,
     /// The step that is written, for errors.
     pub step: u32,
+    /// Where signals wait for the copies of the puts that follow theirs; none where a core copies, one put
+    /// after the other in any case.
+    pub late: Option<&'a mut Vec<Late>>,
     /// Where what a posted link is to do waits for the stream, beside the main track.
     pub deferred: Option<&'a mut VecDeque<Deferred>>,
     /// Where the stream compares no words.
     pub unchecked: Option<&'a mut Unchecked>,
+}
+
+/// The signal of a put whose bytes are on their way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Late {
+    to: u32,
+    words: Option<[u64; 3]>,
 }
 
 impl Lowering<'_> {
@@ -84,24 +99,96 @@ impl Lowering<'_> {
                 if let Some(piece) = cursor.round.checked_sub(u64::from(step.skew))
                     && piece < geometry.pieces_of(&step.action, program.ranks)
                 {
+                    self.together(op, &step, cursor.step, piece);
                     self.step(op, &step, cursor.step.number(), piece);
                 }
                 program.advance(&mut cursor.step);
                 // Behind a step: each run comes further, and the first leaves the start.
                 if self.stream.len() >= BATCH {
+                    self.signal_late();
                     return false;
                 }
             }
             cursor.step = ir::Cursor::START;
             cursor.round += 1;
         }
+        self.signal_late();
         self.settle_all(op);
         op.after.iter().for_each(|mark| mark.write(self.stream));
         true
     }
 
+    /// Before the first of several puts that follow each other: waits for the credits of all. Then their
+    /// copies can follow each other, and a device sends over all of its links at once. The verifier proves
+    /// that nobody waits for ever so.
+    fn together(&mut self, op: &Op, first: &Step, mut at: ir::Cursor, piece: u64) {
+        let is_first = self.late.as_ref().is_some_and(|late| late.is_empty());
+        if !is_first || !self.is_large(op, first, piece) {
+            return;
+        }
+        let program = &op.planned.program;
+        let mut met = [u32::MAX; TOGETHER];
+        for place in 0..TOGETHER {
+            let Some(step) = program.at(at) else { break };
+            let Action::Put { to, .. } = step.action else {
+                break;
+            };
+            let pieces = op.planned.geometry.pieces_of(&step.action, program.ranks);
+            let here = step.skew == first.skew && piece < pieces;
+            if !here || met.contains(&to) || !self.is_large(op, &step, piece) {
+                break;
+            }
+            met[place] = to;
+            self.step = at.number();
+            self.await_credits(to, false);
+            program.advance(&mut at);
+        }
+    }
+
+    /// Whether a step is a put that is worth a link of its own.
+    fn is_large(&self, op: &Op, step: &Step, piece: u64) -> bool {
+        let Action::Put {
+            to,
+            value: Value::Copy(src),
+        } = &step.action
+        else {
+            return false;
+        };
+        let is_mapped = matches!(self.peers[*to as usize].way, Way::Mapped { .. });
+        is_mapped && op.planned.packed(src.blocks(), piece) >= WORTH
+    }
+
+    fn await_credits(&mut self, to: u32, inline: bool) {
+        let target = to as usize;
+        if let Some(credits) = self.peers[target].lacks_credits(&self.own, inline) {
+            self.note_wait(to);
+            let beside = self.deferred.is_some();
+            self.peers[target].await_credits(&self.own, self.stream, credits, beside);
+        }
+    }
+
+    /// Writes the signals that wait.
+    fn signal_late(&mut self) {
+        if let Some(late) = &mut self.late {
+            for Late { to, words } in late.drain(..) {
+                self.peers[to as usize].signal_data(&self.own, self.stream, words);
+            }
+        }
+    }
+
     fn step(&mut self, op: &Op, step: &Step, index: u32, piece: u64) {
         self.step = index;
+        let is_more = self.late.as_ref().is_some_and(|late| {
+            let to = match step.action {
+                Action::Put { to, .. } => Some(to),
+                _ => None,
+            };
+            late.len() < TOGETHER && late.iter().all(|late| Some(late.to) != to)
+        });
+        let is_large = is_more && self.is_large(op, step, piece);
+        if !is_large {
+            self.signal_late();
+        }
         match &step.action {
             Action::Wait { from, blocks } => {
                 let wait = self.note_wait(*from);
@@ -129,20 +216,23 @@ impl Lowering<'_> {
                 let dst = self.resolve(op, dst, piece);
                 self.reduce(op, &dst, [a, b], *last, piece);
             }
-            Action::Put { to, value } => self.put(op, *to, value, piece),
+            Action::Put { to, value } => self.put(op, *to, value, piece, is_large),
         }
     }
 
-    fn put(&mut self, op: &Op, to: u32, value: &Value, piece: u64) {
+    fn put(&mut self, op: &Op, to: u32, value: &Value, piece: u64, is_large: bool) {
         let target = to as usize;
         let words = (self.peers[target].signed != self.number).then(|| op.words_to(to));
         self.peers[target].signed = self.number;
         let bytes = op.planned.packed(value.blocks(), piece);
         let inline = self.peers[target].is_inline(bytes);
-        if let Some(credits) = self.peers[target].lacks_credits(&self.own, inline) {
-            self.note_wait(to);
-            let beside = self.deferred.is_some();
-            self.peers[target].await_credits(&self.own, self.stream, credits, beside);
+        if self.peers[target]
+            .lacks_credits(&self.own, inline)
+            .is_some()
+        {
+            // A wait for a peer that waits for what was not told.
+            self.signal_late();
+            self.await_credits(to, inline);
         }
         let gathers = self.peers[target].gathers();
         let posted = gathers.is_some();
@@ -171,6 +261,13 @@ impl Lowering<'_> {
                     bytes,
                 });
             }
+        }
+        if !posted
+            && is_large
+            && let Some(late) = &mut self.late
+        {
+            late.push(Late { to, words });
+            return;
         }
         let peer = &mut self.peers[target];
         if !posted {

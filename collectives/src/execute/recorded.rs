@@ -227,6 +227,7 @@ impl Recorder {
                 scratch,
                 runs: &mut Vec::new(),
                 step: 0,
+                late: None,
                 deferred: None,
                 unchecked: None,
             };

@@ -8,10 +8,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use unisono_abi::stream_can;
-use unisono_hal::{Batch, Cpu, Device, Memory, MemoryKind, MemoryRequest, Put, Queue, Stream};
+use unisono_hal::{
+    Batch, Cpu, Device, DeviceKind, Memory, MemoryKind, MemoryRequest, Put, Queue, Stream,
+};
 
 use super::direct::{Around, Bound, Handed, Owed, Pending, Ran, Running};
-use super::lower::{BATCH, Cursor, Lowering, Waiting};
+use super::lower::{BATCH, Cursor, Late, Lowering, Waiting};
 use super::op::{Op, Planned};
 use super::peer::{Own, Peer, Way};
 use super::place::Run;
@@ -58,6 +60,8 @@ pub(super) struct Track {
     cursor: Cursor,
     pub waiting: VecDeque<Waiting>,
     runs: Vec<Run>,
+    /// Signals that wait for copies; none where a core copies.
+    late: Option<Vec<Late>>,
     /// Not yet fully handed to the stream; the first may be on its way.
     pub queue: VecDeque<Op>,
     lowered: bool,
@@ -151,6 +155,7 @@ impl Track {
             cursor: Cursor::default(),
             waiting: VecDeque::new(),
             runs: Vec::new(),
+            late: (device.info().kind != DeviceKind::Cpu).then(Vec::new),
             queue: VecDeque::new(),
             lowered: false,
             flight: VecDeque::new(),
@@ -426,6 +431,7 @@ impl Track {
             number: self.number,
             scratch: common.scratch.as_ref().map_or(0, Memory::base),
             runs: &mut self.runs,
+            late: self.late.as_mut(),
             step: 0,
             deferred: self.deferred.as_mut(),
             unchecked: self.unchecked.as_mut(),

@@ -10,13 +10,16 @@ use unisono_plugin::{DeviceInfo, Error, Result, Status};
 use crate::fork::Unforked;
 use crate::freed::FreedMemory;
 use crate::lines::{Piece, Pieces};
-use crate::stream::{Failures, Grave, TABLE, TABLES};
+use crate::stream::{Branch, Failures, Grave, TABLE, TABLES};
 use crate::{Line, MemoryOperation, Process, Runtime, fork};
 
 /// How long a call that may block waits for the device.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long freeing memory waits for streams that were dropped while they ran.
 const SETTLE: Duration = Duration::from_secs(2);
+
+/// Queues that branches leave to streams.
+const LEFT: u32 = 2;
 
 /// Bytes of a small signal: a few flags, as for one stream of the program's.
 pub(crate) const SIGNAL: u64 = 256;
@@ -55,6 +58,8 @@ struct Natives<R: Runtime> {
     common: Option<R::Stream>,
     /// Those on which graphs are recorded, by priority.
     recorders: HashMap<i64, R::Stream>,
+    /// Branches that no stream uses.
+    branches: Vec<Branch<R>>,
 }
 
 /// Whose a native stream is.
@@ -96,6 +101,7 @@ impl<R: Runtime> State<R> {
             left,
             common: None,
             recorders: HashMap::new(),
+            branches: Vec::new(),
         };
         let this = Self {
             runtime: Unforked::new(runtime),
@@ -188,6 +194,28 @@ impl<R: Runtime> State<R> {
         }
     }
 
+    /// Native streams for copies beside a stream's own, so many or fewer: some queues stay for streams.
+    pub(crate) fn take_branches(&self, most: usize) -> Result<Vec<Branch<R>>> {
+        let mut natives = lock(&self.natives);
+        let at = natives.branches.len().saturating_sub(most);
+        let mut taken = natives.branches.split_off(at);
+        while taken.len() < most && natives.left > LEFT {
+            // One that is left half made is a device's that fails anyway.
+            taken.push(Branch {
+                native: self.runtime.create_stream(0)?,
+                fork: self.runtime.create_event()?,
+                join: self.runtime.create_event()?,
+            });
+            natives.left -= 1;
+        }
+        Ok(taken)
+    }
+
+    /// Takes branches back that are done.
+    pub(crate) fn give_branches(&self, branches: Vec<Branch<R>>) {
+        lock(&self.natives).branches.extend(branches);
+    }
+
     /// A stream was dropped while it ran.
     pub(crate) fn bury(&self, grave: Grave<R>) {
         lock(&self.graves).push(grave);
@@ -273,6 +301,11 @@ impl<R: Runtime> Drop for State<R> {
         let idle = std::mem::take(&mut natives.idle);
         let common = natives.common.take();
         let recorders = std::mem::take(&mut natives.recorders);
+        for branch in std::mem::take(&mut natives.branches) {
+            self.runtime.destroy_stream(branch.native);
+            self.runtime.destroy_event(branch.fork);
+            self.runtime.destroy_event(branch.join);
+        }
         let kept = recorders.into_values().chain(common).chain(helper);
         for stream in idle.into_values().flatten().chain(kept) {
             self.runtime.destroy_stream(stream);

@@ -25,6 +25,17 @@ pub struct Link {
     /// Whether the rank's own core moves the bytes, as over shared memory between processes.
     /// Then a rank serves one link at a time, and slows down where ranks share cores.
     pub by_core: bool,
+    /// What it shares with other links, if it does: a device's way into a switch, or to the host.
+    pub port: Option<Port>,
+}
+
+/// A capacity that links share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Port {
+    /// Which one: links with the same number share it.
+    pub id: u32,
+    /// Bandwidth of all its links together.
+    pub rate: Rate,
 }
 
 /// A machine with some of the ranks.
@@ -281,6 +292,12 @@ impl Fabric {
             hash.add(u64::from(pattern.by_core));
             hash.add(pattern.exit.messages);
             hash.add(pattern.exit.rate.get().unwrap_or(0));
+            // Fabrics without ports keep the names under which they were measured.
+            if let Some(rate) = pattern.port.rate.get() {
+                hash.add(pattern.port.messages);
+                hash.add(pattern.port.of);
+                hash.add(rate);
+            }
         }
         hash.0
     }

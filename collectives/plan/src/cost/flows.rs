@@ -2,13 +2,13 @@
 //!
 //! Each hop carries a part of the message, the sum of the shares that lead over it. The hop that takes
 //! longest for its part sets the pace; of hops that a rank's own core serves, the rank that takes
-//! longest for all of its own.
+//! longest for all of its own; of hops that share a port, all of them together.
 
 use std::collections::BTreeMap;
 
 use crate::template::{Rings, Tree, Trees};
 
-use super::fabric::Link;
+use super::fabric::{Link, Port};
 use super::pattern::{Pattern, Survey};
 use super::rate::Rate;
 
@@ -181,6 +181,7 @@ impl Hops {
         let mut received = vec![0u64; count];
         let mut core = vec![0u128; count];
         let mut leaving = vec![0u64; survey.nodes.len()];
+        let mut ports: BTreeMap<u32, (u64, Rate)> = BTreeMap::new();
         for (&(from, to), &(load, messages)) in &self.0 {
             let link = survey.crowded(from, to);
             alpha_ps = alpha_ps.max(u128::from(link.alpha_ps));
@@ -191,6 +192,9 @@ impl Hops {
             received[to] += load;
             if let (true, Some(rate)) = (link.by_core, link.rate.get()) {
                 core[from] += (u128::from(load) << FINE) / u128::from(rate);
+            }
+            if let Some(Port { id, rate }) = link.port {
+                ports.entry(id).or_insert((0, rate)).0 += load;
             }
             if survey.node_of[from] != survey.node_of[to] {
                 leaving[survey.node_of[from] as usize] += load;
@@ -208,6 +212,9 @@ impl Hops {
             .filter(|(_, load)| *load > 0)
         {
             pace = pace.min(over(node.exit, load));
+        }
+        for (load, rate) in ports.into_values() {
+            pace = pace.min(over(rate, load));
         }
         let most = sent.iter().map(|(load, _)| *load).max().unwrap_or(0);
         let fan = sent.iter().map(|(_, fan)| *fan).max().unwrap_or(0).max(1);

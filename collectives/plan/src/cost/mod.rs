@@ -3,7 +3,8 @@
 //! No floating-point number takes part in a decision, so that hosts of different architectures
 //! come to the same one. `alpha` is the latency of a message, `beta` the time for a byte on a link
 //! and `gamma` the time to reduce a byte. To the classical model come the time a rank spends on
-//! each message, the way out of a rank and of a node, and ranks that share cores. The formulas are
+//! each message, the way out of a rank and of a node, capacities that links share, and ranks that
+//! share cores. A device sends over all of its links at once; a core over one after the other. The formulas are
 //! in [`phases`](self) as data; [`Cost`] says which part of a prediction is what.
 //!
 //! A message in `k` pieces pays for each piece what a rank spends on messages, and the latency
@@ -24,7 +25,7 @@ use crate::algorithms::{Algorithm, Unsupported};
 use crate::ir::Op;
 
 pub use bandwidth::{BusFactor, bus_factor};
-pub use fabric::{Fabric, FabricError, Link, Node, Speeds};
+pub use fabric::{Fabric, FabricError, Link, Node, Port, Speeds};
 pub use measured::{Measurements, PlanName, Point};
 use phases::{Overlap, Phase};
 pub use rate::{Picoseconds, Rate};
@@ -137,6 +138,7 @@ fn add_phase(cost: &mut Cost, phase: &Phase, pieces: u128, speeds: &Speeds) {
     let round = (pattern.rate.time(phase.bytes))
         .max(port.time(phase.bytes.times(fan)))
         .max(pattern.exit.rate.time(leaving))
+        .max(pattern.port_time(phase.bytes))
         .max(speeds.reduce.time(phase.reduced));
     let (latencies, transfers) = match phase.overlap {
         Overlap::None => (rounds * pieces, round.saturating_mul(rounds)),

@@ -1,6 +1,8 @@
 //! Rounds of messages, and what the slowest link of a round is.
 
-use super::fabric::{Link, Node};
+use std::collections::BTreeMap;
+
+use super::fabric::{Link, Node, Port};
 use super::rate::{Rate, Ratio};
 
 /// One round of messages, in which all ranks take part at the same time.
@@ -14,6 +16,17 @@ pub(super) struct Pattern {
     pub(super) fan: u64,
     /// The most messages that leave one node, over the bandwidth that leaves it.
     pub(super) exit: Exit,
+    /// The fullest capacity that links share.
+    pub(super) port: Load,
+}
+
+/// The messages of a round over one [`Port`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Load {
+    pub(super) messages: u64,
+    /// If each rank sends so many; of fewer there are fewer in proportion.
+    pub(super) of: u64,
+    pub(super) rate: Rate,
 }
 
 /// The narrowest way out of a node.
@@ -33,13 +46,25 @@ impl Pattern {
             mine
         };
         exit.messages = mine.messages + theirs.messages;
+        let (mine, theirs) = (self.port, other.port);
+        let mut port = if theirs.is_fuller(mine) { theirs } else { mine };
+        port.messages = mine.messages + theirs.messages;
+        port.of = mine.of + theirs.of;
         Pattern {
             alpha_ps: self.alpha_ps.max(other.alpha_ps),
             rate: self.rate.min(other.rate),
             by_core: self.by_core || other.by_core,
             fan: self.fan + other.fan,
             exit,
+            port,
         }
+    }
+
+    /// The time that the fullest port takes for messages of so many bytes.
+    pub(super) fn port_time(&self, bytes: Ratio) -> u128 {
+        let Load { messages, of, rate } = self.port;
+        let all = bytes.times(u128::from(messages) * u128::from(self.fan));
+        rate.time(all.over(u128::from(of.max(1))))
     }
 
     /// The same round, with so many messages of each rank.
@@ -98,12 +123,19 @@ impl<L: Fn(u32, u32) -> Link> Survey<'_, L> {
             ..Pattern::default()
         };
         let mut leaving = vec![0u64; self.nodes.len()];
+        let mut sent = vec![0u64; self.node_of.len()];
+        let mut ports: BTreeMap<u32, (u64, Rate)> = BTreeMap::new();
         for (from, to) in pairs.filter(|(from, to)| from != to) {
             let Link {
                 alpha_ps,
                 rate,
                 by_core,
+                port,
             } = self.crowded(from, to);
+            sent[from as usize] += 1;
+            if let Some(Port { id, rate }) = port {
+                ports.entry(id).or_insert((0, rate)).0 += 1;
+            }
             pattern.alpha_ps = pattern.alpha_ps.max(u128::from(alpha_ps));
             pattern.rate = pattern.rate.min(rate);
             pattern.by_core |= by_core;
@@ -121,19 +153,36 @@ impl<L: Fn(u32, u32) -> Link> Survey<'_, L> {
                 pattern.exit = exit;
             }
         }
+        let of = sent.into_iter().max().unwrap_or(0);
+        for (messages, rate) in ports.into_values() {
+            let load = Load { messages, of, rate };
+            if load.is_fuller(pattern.port) {
+                pattern.port = load;
+            }
+        }
         pattern
     }
 }
 
 impl Exit {
     fn is_narrower(self, other: Exit) -> bool {
-        match (self.rate.get(), other.rate.get()) {
-            (None, _) => false,
-            (Some(_), None) => self.messages > 0,
-            (Some(mine), Some(theirs)) => {
-                u128::from(self.messages) * u128::from(theirs)
-                    > u128::from(other.messages) * u128::from(mine)
-            }
+        takes_longer((self.messages, self.rate), (other.messages, other.rate))
+    }
+}
+
+impl Load {
+    fn is_fuller(self, other: Load) -> bool {
+        takes_longer((self.messages, self.rate), (other.messages, other.rate))
+    }
+}
+
+/// Whether so many messages at a rate take longer than others at another.
+fn takes_longer((messages, rate): (u64, Rate), (others, theirs): (u64, Rate)) -> bool {
+    match (rate.get(), theirs.get()) {
+        (None, _) => false,
+        (Some(_), None) => messages > 0,
+        (Some(mine), Some(theirs)) => {
+            u128::from(messages) * u128::from(theirs) > u128::from(others) * u128::from(mine)
         }
     }
 }

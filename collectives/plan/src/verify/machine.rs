@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::ir::{Action, Blocks, Cursor, Op, Program, Shares, Value};
+use crate::ir::{Action, Blocks, Cursor, Op, Program, Shares, Step, Value};
 
 use super::clock::Known;
 use super::error::{Blocked, Fault, VerifyError, Waits};
@@ -37,6 +37,8 @@ pub(super) struct Rank {
     round: u32,
     cursor: Cursor,
     blocked: Option<Waits>,
+    /// Puts to come that have their slots.
+    granted: u32,
 }
 
 /// All ranks, their channels and their memory.
@@ -72,6 +74,7 @@ impl<'a> Machine<'a> {
             round: 0,
             cursor: Cursor::START,
             blocked: None,
+            granted: 0,
         };
         Self {
             programs,
@@ -165,6 +168,10 @@ impl<'a> Machine<'a> {
             let piece = at.round.wrapping_sub(u32::from(step.skew));
             if piece < self.settings.pieces_of(program, step.action) {
                 let number = at.cursor.number() as usize;
+                if let Some(waits) = self.slots_of_group(index, step, piece) {
+                    self.running[index].blocked = Some(waits);
+                    return Ok(());
+                }
                 let done = self.action(index, step.action, piece, ready);
                 match done.map_err(|fault| VerifyError {
                     rank: program.rank,
@@ -182,6 +189,41 @@ impl<'a> Machine<'a> {
             program.advance(&mut self.running[index].cursor);
         }
         Ok(())
+    }
+
+    /// Waits for the slots of all puts from here on that follow each other, to different ranks: those who
+    /// run programs may do so before the first of them. Who waits later waits for less, so what is proved
+    /// of this holds for him.
+    fn slots_of_group(&mut self, index: usize, first: Step, piece: u32) -> Option<Waits> {
+        let program = &self.programs[index];
+        if !matches!(first.action, Action::Put { .. }) {
+            return None;
+        }
+        if let Some(left) = self.running[index].granted.checked_sub(1) {
+            self.running[index].granted = left;
+            return None;
+        }
+        let mut cursor = self.running[index].cursor;
+        let mut met = Vec::new();
+        while let Some(step) = program.at(cursor) {
+            let Action::Put { to, .. } = step.action else {
+                break;
+            };
+            let here =
+                step.skew == first.skew && piece < self.settings.pieces_of(program, step.action);
+            if !here || met.contains(&to) {
+                break;
+            }
+            let slots = self.settings.slots as usize;
+            let channel = self.channel(program.rank, to);
+            if channel.queue.len() + usize::from(channel.current.is_some()) >= slots {
+                return Some(Waits::SlotTo(to));
+            }
+            met.push(to);
+            program.advance(&mut cursor);
+        }
+        self.running[index].granted = (met.len() as u32).saturating_sub(1);
+        None
     }
 
     /// Runs one action, or says for what it has to wait.

@@ -68,6 +68,12 @@ impl<'a> Loads<'a> {
                     let what = format!("what leaves node {name} by {}", named(&way.kind));
                     (what, group.bytes_per_second)
                 }
+                // What a device sends to all others leaves by one way.
+                (Some(group), None) => {
+                    let group = &self.graph.capacity_groups()[group.index()];
+                    let what = format!("{} of rank {from}", named(&way.kind));
+                    (what, group.bytes_per_second)
+                }
                 (None, _) if way.hops > 1 => {
                     let what = format!("{} of rank {from}", named(&way.kind));
                     (what, link.bytes_per_second)
@@ -176,6 +182,41 @@ mod tests {
         assert!(text.contains("75 % transfer, 25 % latency"), "{text}");
         assert!(text.contains("uses 3 of each device's 7 links"), "{text}");
         assert!(text.contains("4 lead to ranks outside"), "{text}");
+    }
+
+    /// Three devices on a switch: each has one way to both others.
+    #[test]
+    fn what_leaves_a_device_by_one_way_is_one() {
+        use unisono_graph::{CapacityGroup, LinkType, NewLink, Source};
+        let graph = mesh();
+        let mut builder = unisono_graph::Builder::from(&graph);
+        let group = builder.capacity_group(CapacityGroup {
+            name: "of rank 0".into(),
+            bytes_per_second: 50_000_000_000,
+        });
+        for to in [1, 2] {
+            builder.link(NewLink {
+                from: graph.rank(0).unwrap(),
+                to: graph.rank(to).unwrap(),
+                plugin: "some".into(),
+                kind: "wide".into(),
+                link_type: LinkType::Mapped,
+                bytes_per_second: 50_000_000_000,
+                latency_ns: 1,
+                shared: Some(group),
+                rail: 0,
+                source: Source::Plugin,
+            });
+        }
+        let graph = builder.build().unwrap();
+        let bytes = [((0, 1), 1_000_000), ((0, 2), 1_000_000)];
+        let found = Loads::new(&graph, &[0, 1, 2], bytes.into()).busiest();
+        let found = found.unwrap();
+        assert_eq!(
+            (found.what.as_str(), found.bytes),
+            ("wide of rank 0", 2_000_000)
+        );
+        assert_eq!(found.time(), Picoseconds(40_000_000));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::Shared;
+use super::{Branch, Shared};
 use crate::event::AcceleratorEvent;
 use crate::state::{State, Tenure};
 use crate::{Runtime, fork};
@@ -12,6 +12,7 @@ pub(crate) struct Grave<R: Runtime> {
     pub(super) native: R::Stream,
     pub(super) tenure: Tenure,
     pub(super) shared: Arc<Shared>,
+    pub(super) branches: Vec<Branch<R>>,
     /// Kept until nothing waits for them.
     pub(super) _events: VecDeque<(u64, AcceleratorEvent<R>)>,
 }
@@ -26,6 +27,7 @@ impl<R: Runtime> Grave<R> {
     pub(crate) fn give_back(self, device: &State<R>) {
         if !fork::is_child() {
             device.give_stream(self.tenure, self.native);
+            device.give_branches(self.branches);
         }
     }
 }

@@ -18,6 +18,7 @@ mod grave;
 mod lower;
 mod refuse;
 mod replay;
+mod spread;
 mod step;
 mod submit;
 mod table;
@@ -36,6 +37,7 @@ pub use control::StreamControl;
 pub(crate) use failures::Failures;
 pub(crate) use graphs::Made;
 pub(crate) use grave::Grave;
+pub(crate) use spread::Branch;
 pub(crate) use table::{TABLE, TABLES};
 
 use crate::event::AcceleratorEvent;
@@ -72,6 +74,7 @@ pub struct AcceleratorStream<R: Runtime> {
     waits_for_own: bool,
     /// What a batch comes down to is written down here and not handed over.
     script: Option<step::Script>,
+    spread: spread::Spread<R>,
     /// Room for the next such list.
     spare: Vec<step::Step>,
     /// None if it may have none.
@@ -120,6 +123,7 @@ impl<R: Runtime> AcceleratorStream<R> {
             named: Vec::new(),
             waits_for_own: false,
             script: None,
+            spread: spread::Spread::new(),
             spare: Vec::new(),
             graphs: Self::graphs_for(device, tenure),
             host,
@@ -214,6 +218,7 @@ impl<R: Runtime> Stream for AcceleratorStream<R> {
         self.device.runtime.progress();
         let moved = self.advance();
         if moved && self.completed >= self.accepted {
+            self.give_branches_back();
             self.device.freed.sweep(&self.device);
         }
         if let Some((_, words)) = self.shared.line.found() {
@@ -283,6 +288,7 @@ impl<R: Runtime> Drop for AcceleratorStream<R> {
         }
         self.shared.refuse(None);
         let idle = self.completed >= self.accepted;
+        let spread = std::mem::replace(&mut self.spread, spread::Spread::new());
         if !idle {
             self.shared.abort_now();
         }
@@ -290,6 +296,7 @@ impl<R: Runtime> Drop for AcceleratorStream<R> {
             native: self.native,
             tenure: self.tenure,
             shared: Arc::clone(&self.shared),
+            branches: spread.into_branches(),
             _events: std::mem::take(&mut self.events),
         };
         if idle {

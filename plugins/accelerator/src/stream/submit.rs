@@ -61,7 +61,7 @@ impl<R: Runtime> AcceleratorStream<R> {
             }
             let number = self.accepted + 1;
             // From here on the command counts: an abort must find its wait.
-            let handed = self.hand_over(&command, number);
+            let handed = self.hand_over_beside(&command, number);
             self.accepted = number;
             self.operations += cost;
             taken += 1;
@@ -72,6 +72,9 @@ impl<R: Runtime> AcceleratorStream<R> {
         }
         if taken > 0 {
             let last = self.accepted;
+            if let Err(error) = self.spread() {
+                return Err(self.fail(error));
+            }
             self.mark(last);
             self.operations += 1;
             self.marks.push_back((last, self.operations));
@@ -80,6 +83,21 @@ impl<R: Runtime> AcceleratorStream<R> {
             }
         }
         Ok(taken)
+    }
+
+    /// Hands a command over, a copy perhaps later beside others.
+    fn hand_over_beside(
+        &mut self,
+        command: &Command<'_, AcceleratorEvent<R>>,
+        number: u64,
+    ) -> Result<()> {
+        if let Command::Copy(copy) = command
+            && self.gather(copy)?
+        {
+            return Ok(());
+        }
+        self.spread()?;
+        self.hand_over(command, number)
     }
 
     /// Hands a command over, or writes down what it comes down to.

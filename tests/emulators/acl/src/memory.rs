@@ -3,7 +3,6 @@
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 
-use unisono_emulator::Capability;
 use unisono_emulator_cuda::memory::{cuMemAlloc_v2, cuMemFree_v2, let_peer};
 
 use crate::answer::{
@@ -70,7 +69,7 @@ runtime! {
 
     fn aclrtDeviceCanAccessPeer(can: *mut i32, from: i32, to: i32) {
         let (from, to) = (device(from)?, device(to)?);
-        let peers = machine()?.facts.has(Capability::Peer) && from.index != to.index;
+        let peers = machine()?.facts.reaches(from.index, to.index);
         // SAFETY: the caller's.
         unsafe { give(can, i32::from(peers)) }
     }
@@ -84,7 +83,7 @@ runtime! {
         if device.index == peer.index {
             return Err(INVALID_DEVICE);
         }
-        if !machine()?.facts.has(Capability::Peer) {
+        if !machine()?.facts.reaches(device.index, peer.index) {
             return Err(FEATURE_NOT_SUPPORT);
         }
         let bit = 1 << device.index;

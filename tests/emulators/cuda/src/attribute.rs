@@ -81,7 +81,7 @@ pub fn between(facts: &BoxFile, from: u32, to: u32, which: u32) -> Option<i32> {
         End::Switch(_) => lane.up,
         End::Device(other) => lane.up && other == to,
     });
-    let peers = facts.has(Capability::Peer);
+    let peers = facts.reaches(from, to);
     Some(match which {
         0 => i32::from(!direct),
         1 => i32::from(peers),

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use unisono_emulator::{Capability, Device, Machine};
+use unisono_emulator::{Device, Machine};
 
 use crate::answer::{Answer, driver, give};
 use crate::code;
@@ -188,7 +188,7 @@ driver! {
 
     fn cuDeviceCanAccessPeer(can: *mut i32, from: i32, to: i32) {
         let (from, to) = (device(from)?, device(to)?);
-        let peers = machine()?.facts.has(Capability::Peer) && from.index != to.index;
+        let peers = machine()?.facts.reaches(from.index, to.index);
         // SAFETY: the caller's.
         unsafe { give(can, i32::from(peers)) }
     }
@@ -201,7 +201,7 @@ driver! {
         if device.index == peer.index {
             return Err(code::INVALID_DEVICE);
         }
-        if !machine()?.facts.has(Capability::Peer) {
+        if !machine()?.facts.reaches(device.index, peer.index) {
             return Err(code::PEER_ACCESS_UNSUPPORTED);
         }
         let bit = 1 << device.index;

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ffi::c_char;
 use std::sync::OnceLock;
 
-use unisono_emulator::{BoxFile, Capability, End, Machine};
+use unisono_emulator::{BoxFile, End, Machine};
 use unisono_emulator_cuda::answer::{Answer, give};
 use unisono_emulator_cuda::code;
 use unisono_emulator_cuda::context::{
@@ -200,7 +200,7 @@ hip! {
         let facts = &machine()?.facts;
         let (a, b) = (context::device(a)?.index, context::device(b)?.index);
         let near = hops(facts, a, b);
-        let peer = facts.has(Capability::Peer);
+        let peer = facts.reaches(a, b);
         let found = match which {
             // PerformanceRank, AccessSupported, NativeAtomicSupported
             0 => i32::from(near != Some(1)),

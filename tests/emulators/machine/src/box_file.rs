@@ -31,6 +31,9 @@ pub struct BoxFile {
     /// The devices' own links.
     #[serde(default)]
     pub fabric: Fabric,
+    /// Which devices reach each other's memory.
+    #[serde(default)]
+    pub peers: Peers,
     /// Independent hardware queues of a device and process.
     #[serde(default = "eight")]
     pub queues: u32,
@@ -48,6 +51,10 @@ pub struct BoxFile {
     /// released runs in whatever order it comes.
     #[serde(default = "yes")]
     pub finds_races: bool,
+    /// The time that a copy from one device to another takes, by what a link carries a second: copies over
+    /// different links take it at once. 0: as long as it takes.
+    #[serde(default)]
+    pub copy_bytes_per_second: u64,
     /// What the driver or the devices lack.
     #[serde(default)]
     pub lacks: Vec<Capability>,
@@ -105,6 +112,18 @@ pub struct Fabric {
     /// Lanes that are down: device, lane number of that device.
     #[serde(default)]
     pub dead: Vec<[u32; 2]>,
+}
+
+/// Which devices reach each other's memory.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Peers {
+    /// Any two.
+    #[default]
+    All,
+    /// Those that a lane joins, or that hang on the same NUMA node: what is beyond a processor's own
+    /// slots is reached through the host alone.
+    Near,
 }
 
 /// How the order of things is disturbed.
@@ -219,6 +238,18 @@ impl BoxFile {
         !self.lacks.contains(&capability)
     }
 
+    /// Whether the driver lets a device reach another's memory.
+    #[must_use]
+    pub fn reaches(&self, from: u32, to: u32) -> bool {
+        let joined = |lane: &Lane| match lane.end {
+            End::Switch(_) => lane.up,
+            End::Device(other) => lane.up && other == to,
+        };
+        let near =
+            || self.numa_of(from) == self.numa_of(to) || self.lanes_of(from).iter().any(joined);
+        from != to && self.has(Capability::Peer) && (self.peers == Peers::All || near())
+    }
+
     /// The NUMA node of a device.
     #[must_use]
     pub fn numa_of(&self, device: u32) -> u32 {
@@ -310,6 +341,17 @@ fabric:
             (End::Device(2), false),
         ];
         assert_eq!(ends, expected);
+    }
+
+    #[test]
+    fn a_lane_or_a_node_joins_those_that_are_near() {
+        let text = SMALL.replace("pcie:", "peers: near\nnuma: [0, 1, 1]\npcie:");
+        let this = BoxFile::parse(&text).unwrap();
+        assert!(this.reaches(0, 1) && this.reaches(1, 0), "by a lane");
+        assert!(this.reaches(1, 2), "by their node: the lane is dead");
+        assert!(!this.reaches(0, 2) && !this.reaches(2, 0) && !this.reaches(0, 0));
+        let all = BoxFile::parse(SMALL).unwrap();
+        assert!(all.reaches(0, 2));
     }
 
     #[test]

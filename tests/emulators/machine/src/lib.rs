@@ -30,7 +30,7 @@ mod stream;
 mod traffic;
 
 pub use backing::Backing;
-pub use box_file::{BoxFile, Capability, Delays, End, Fabric, Fault, FaultKind, Lane, Pcie};
+pub use box_file::{BoxFile, Capability, Delays, End, Fabric, Fault, FaultKind, Lane, Pcie, Peers};
 pub use device::{Broken, Device};
 pub use event::Event;
 pub use kernel::Kernel;

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::kernel::Kernels;
 use crate::space::Space;
-use crate::{BoxFile, Broken, Capability, Device, FaultKind, Kernel, Traffic};
+use crate::{BoxFile, Broken, Device, FaultKind, Kernel, Traffic};
 
 /// Devices, and what they share.
 #[derive(Debug)]
@@ -158,7 +158,7 @@ impl Machine {
             let ends = (fault.device, fault.peer);
             fault.kind == FaultKind::Mapping && (ends == (device, owner) || ends == (owner, device))
         });
-        device == owner || self.facts.has(Capability::Peer) && !refused
+        device == owner || self.facts.reaches(device, owner) && !refused
     }
 
     /// An operation begins: a device may be lost by it.

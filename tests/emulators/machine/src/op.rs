@@ -307,6 +307,7 @@ impl Running<'_> {
         self.machine
             .traffic
             .add(from.place, to.place, Mover::Copy, bytes);
+        self.pace(from.place, to.place, bytes);
         // A copy has no order of its own: now and then the later half comes first.
         let cut = if bytes > 64 && self.random.below(4) == 0 {
             self.random.below(bytes)
@@ -321,6 +322,15 @@ impl Running<'_> {
             std::ptr::copy(from.at, to.at, cut);
         }
         Ok(())
+    }
+
+    /// Takes the time that a link takes.
+    fn pace(&self, from: Place, to: Place, bytes: u64) {
+        let rate = self.machine.facts.copy_bytes_per_second;
+        if rate > 0 && from != to && matches!((from, to), (Place::Device(_), Place::Device(_))) {
+            let time = Duration::from_secs_f64(bytes as f64 / rate as f64);
+            std::thread::sleep(time);
+        }
     }
 
     fn fold(&self, dst: u64, src: u64, bytes: u64, fold: Fold) -> Result<(), Broken> {

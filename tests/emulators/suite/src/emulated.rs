@@ -276,6 +276,27 @@ impl Emulated {
         job
     }
 
+    /// The `unisono` command, run on it; what it prints. `unisono` among its arguments is that command.
+    ///
+    /// # Panics
+    /// If it is not built, or fails.
+    #[must_use]
+    pub fn command(&self, arguments: &[&str]) -> String {
+        let program = built().join("unisono");
+        assert!(program.exists(), "the command: build the workspace first");
+        let arguments = arguments.iter().map(|argument| match *argument {
+            "unisono" => program.display().to_string(),
+            argument => argument.to_owned(),
+        });
+        let mut command = Command::new(&program);
+        command.args(arguments).envs(self.environment());
+        let output = command.output().expect("it starts");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{command:?}: {text}\n{errors}");
+        text
+    }
+
     /// The bytes that its processes moved so far.
     ///
     /// # Panics

@@ -162,24 +162,6 @@ fn one_program_moves_data_between_devices_of_all_vendors() {
     all_said_the_same(&ranks.finish());
 }
 
-/// The command, run on a machine; what it prints.
-fn command(machine: &Emulated, arguments: &[&str]) -> String {
-    let program = unisono_emulated_tests::built().join("unisono");
-    assert!(program.exists(), "the command: build the workspace first");
-    let mut command = std::process::Command::new(&program);
-    let arguments = arguments.iter().map(|argument| match *argument {
-        // A rank's command is the same one.
-        "unisono" => program.display().to_string(),
-        argument => argument.to_owned(),
-    });
-    command.args(arguments).envs(machine.environment());
-    let output = command.output().expect("it starts");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{text}\n{errors}");
-    text
-}
-
 fn fleets_file() -> String {
     let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../examples");
     examples.join("emulated-fleet.yaml").display().to_string()
@@ -203,13 +185,53 @@ fn the_fleets_file_starts_its_job() {
         "unisono",
     ];
     let explain = ["explain", "all_reduce", "--bytes", "64K", "--measure"];
-    let text = command(&machine, &[&run[..], &explain[..]].concat());
-    assert!(text.contains("8 ranks"), "{text}");
+    let text = machine.command(&[&run[..], &explain[..]].concat());
+    says_what_runs_and_where(&text);
     // The bench checks every element.
     let bench = ["bench", "all_reduce,all_gather", "-b", "64K", "-e", "64K"];
     let shortly = ["-n", "1", "-w", "0", "--rounds", "1"];
-    let text = command(&machine, &[&run[..], &bench[..], &shortly[..]].concat());
+    let text = machine.command(&[&run[..], &bench[..], &shortly[..]].concat());
     assert!(text.contains("all_gather"), "{text}");
+}
+
+/// What `explain` says of the fleet: each vendor's devices are an island with links of its own, all else is
+/// staged, and one algorithm is chosen that makes sense of that.
+fn says_what_runs_and_where(text: &str) {
+    let lines: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("[0] "))
+        .collect();
+    assert_eq!(lines[0], "all_reduce of 65536 bytes on 8 ranks", "{text}");
+    let name = |line: &str| line[2..].split(' ').next().map(str::to_owned);
+    let rows = || {
+        lines
+            .iter()
+            .filter(|line| line.starts_with("* ") || line.starts_with("  "))
+    };
+    let names: Vec<String> = rows().filter_map(|line| name(line)).collect();
+    // Islands were found, and their order: ranks are interleaved.
+    for found in [
+        "hierarchical:mesh_one_shot",
+        "hierarchical:ring",
+        "ring:ordered",
+    ] {
+        assert!(names.iter().any(|name| name == found), "no {found}: {text}");
+    }
+    let chosen: Vec<String> = (rows().filter(|line| line.starts_with("* ")))
+        .filter_map(|line| name(line))
+        .collect();
+    assert_eq!(chosen.len(), 1, "{text}");
+    // How fast the CPU's ranks are is this machine's matter: flat or level by level.
+    let fits = ["mesh_one_shot", "mesh_two_shot", "hierarchical:"];
+    assert!(fits.iter().any(|fit| chosen[0].starts_with(fit)), "{text}");
+    let why = format!("{}: the lowest predicted time;", chosen[0]);
+    assert!(lines.iter().any(|line| line.starts_with(&why)), "{text}");
+    // Each device has one other of its vendor here, and reaches the rest through the host's memory.
+    for kind in ["nvlink", "xgmi", "hccs"] {
+        let used = format!("uses 1 of some devices' 7 {kind} links; 6 lead to ranks outside.");
+        assert!(text.contains(&used), "{text}");
+    }
+    assert!(text.contains("staged of rank "), "{text}");
 }
 
 /// Ranks of a machine share its devices out, and the bench runs over windows of their memory.
@@ -223,10 +245,7 @@ fn ranks_that_name_no_device_have_one_each() {
     let shortly = [
         "-b", "256K", "-e", "256K", "-n", "1", "-w", "0", "--rounds", "1",
     ];
-    let _ = command(
-        &machine,
-        &[&bench[..], &shortly[..], &["--windows"]].concat(),
-    );
+    let _ = machine.command(&[&bench[..], &shortly[..], &["--windows"]].concat());
     let traffic = machine.traffic();
     for (from, to) in [(0, 1), (1, 2), (2, 0)] {
         let moved = traffic.data(Place::Device(from), Place::Device(to));
