@@ -451,7 +451,11 @@ unisono_result unisono_event_destroy(unisono_event_t event);
  *  - The stream must be of the communicator's device. All ranks make their calls in the same order,
  *    whatever streams they are on.
  *  - The buffers are the library's until the stream has done the call.
- *  - While the program records a graph from the stream it is UNISONO_UNSUPPORTED.
+ *  - While the program records a graph from the stream, the call becomes part of the graph where all
+ *    ranks' devices can record it, and is UNISONO_UNSUPPORTED elsewhere, on all ranks alike. All
+ *    ranks record the same calls and replay them in the same order; the calls of one communicator in
+ *    one graph, and its graphs, run one after the other. The buffers are the library's until no graph
+ *    with the call runs any more, and are given back when the communicator is destroyed.
  *  - A call's deadline does not run while the stream has not come to it; that of ranks which wait for
  *    it in the call does.
  *  - What fails later lets the stream go on, and is told by unisono_stream_synchronize,

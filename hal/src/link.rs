@@ -196,12 +196,20 @@ impl Link {
     /// [`Status::Unsupported`] if the plugin does not count.
     pub fn statistics(&mut self) -> Result<LinkStatistics> {
         let data = self.data();
-        let mut raw = abi::LinkStatistics::zeroed();
-        raw.struct_size = size_of::<abi::LinkStatistics>() as u32;
+        let own = size_of::<abi::LinkStatistics>();
+        let theirs = data.strides.link_statistics;
+        // A newer plugin fills more than is known here, an older one less: that stays zero.
+        let mut room = vec![0_u64; own.max(theirs).div_ceil(size_of::<u64>())];
+        let out = room.as_mut_ptr().cast::<abi::LinkStatistics>();
+        // SAFETY: zeros are a `LinkStatistics`, and there is room for one.
+        unsafe { (*out).struct_size = theirs as u32 }; // at most 64 KiB
         call_done(data.name, "link.statistics", |_| {
-            // SAFETY: the link is live, `&mut self` serialises the calls on it.
-            unsafe { (data.tables.link.statistics)(self.raw(), &raw mut raw) }
+            // SAFETY: the link is live, `&mut self` serialises the calls on it; there is room for what
+            // the plugin takes for the struct.
+            unsafe { (data.tables.link.statistics)(self.raw(), out) }
         })?;
+        // SAFETY: as above, filled or zero.
+        let raw = unsafe { out.read() };
         Ok(LinkStatistics {
             connections: raw.connections,
             bytes_sent: raw.bytes_sent,

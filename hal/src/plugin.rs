@@ -57,6 +57,8 @@ pub struct Function {
 pub(crate) struct Strides {
     pub(crate) device_info: usize,
     pub(crate) link_info: usize,
+    /// Not an array, but filled as large as the plugin knows it.
+    pub(crate) link_statistics: usize,
 }
 
 pub(crate) struct PluginData {

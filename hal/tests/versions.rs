@@ -55,21 +55,23 @@ fn an_older_plugin_in_this_host() {
 }
 
 #[test]
-fn a_plugin_of_the_minor_before_in_this_host() {
-    let (_shop, path) = fixture("minor_1_1.c");
-    let plugin = loader().load_path(path).unwrap();
-    assert_eq!(plugin.facts().abi_minor, 1);
-    let instance = plugin.instantiate(&[]).unwrap();
-    check_devices(&instance);
-    links(&instance);
+fn plugins_of_the_minors_before_in_this_host() {
+    for (minor, source) in [(1, "minor_1_1.c"), (2, "minor_1_2.c")] {
+        let (_shop, path) = fixture(source);
+        let plugin = loader().load_path(path).unwrap();
+        assert_eq!(plugin.facts().abi_minor, minor);
+        let instance = plugin.instantiate(&[]).unwrap();
+        check_devices(&instance);
+        links(&instance);
+    }
 }
 
 #[test]
 fn a_newer_plugin_in_this_host_and_in_an_older_one() {
-    let (_shop, path) = fixture("minor_1_3.c");
+    let (_shop, path) = fixture("minor_1_4.c");
     for host in [HostVersion::CURRENT, HostVersion::with_minor(0)] {
         let plugin = loader().host_version(host).load_path(&path).unwrap();
-        assert_eq!(plugin.facts().abi_minor, 3);
+        assert_eq!(plugin.facts().abi_minor, 4);
         let instance = plugin.instantiate(&[]).unwrap();
         check_devices(&instance);
         links(&instance);

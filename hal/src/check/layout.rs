@@ -49,6 +49,11 @@ pub(super) fn check(
     Ok(Strides {
         device_info: stride(&found, "unisono_device_info", size_of::<abi::DeviceInfo>()),
         link_info: stride(&found, "unisono_link_info", size_of::<abi::LinkInfo>()),
+        link_statistics: stride(
+            &found,
+            "unisono_link_statistics",
+            size_of::<abi::LinkStatistics>(),
+        ),
     })
 }
 

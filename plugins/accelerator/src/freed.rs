@@ -2,7 +2,8 @@
 //!
 //! Runtimes free memory, and end registrations, behind all that a device has under way. That may be a
 //! call of another rank in this process which waits for the very thread that frees. So it is kept until
-//! the device's streams are quiet, and freed while none is given anything.
+//! the device's streams are quiet, and freed while none is given anything. A stream from which a program
+//! has recorded a graph is never quiet: a replay may be waiting for a peer, and nobody says when.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};

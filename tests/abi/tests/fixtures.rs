@@ -80,6 +80,10 @@ fn since_1_2(field: &str) -> bool {
         .any(|s| field.starts_with(s))
 }
 
+fn since_1_3(field: &str) -> bool {
+    field == "unisono_link_statistics.recovered"
+}
+
 #[test]
 fn the_first_minor_knows_less() {
     let plugin = load(&fixture("minor_1_0"));
@@ -95,7 +99,10 @@ fn the_first_minor_knows_less() {
             ]
             .contains(&f.as_str())
     };
-    let until_1_1 = ours.iter().filter(|f| !since_1_2(f)).count();
+    let until_1_1 = ours
+        .iter()
+        .filter(|f| !since_1_2(f) && !since_1_3(f))
+        .count();
     assert!(ours.iter().all(later) && until_1_1 == 10, "{ours:?}");
     assert!(theirs.is_empty(), "{theirs:?}");
     // SAFETY: static data, at least a struct_size.
@@ -110,7 +117,7 @@ fn the_second_minor_knows_less() {
     assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 1));
     let (ours, theirs) = differences(plugin);
     assert!(
-        ours.iter().all(|f| since_1_2(f)) && ours.len() == 18,
+        ours.iter().all(|f| since_1_2(f) || since_1_3(f)) && ours.len() == 19,
         "{ours:?}"
     );
     assert!(theirs.is_empty(), "{theirs:?}");
@@ -118,9 +125,19 @@ fn the_second_minor_knows_less() {
 }
 
 #[test]
+fn the_third_minor_knows_less() {
+    let plugin = load(&fixture("minor_1_2"));
+    assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 2));
+    let (ours, theirs) = differences(plugin);
+    assert_eq!(ours, ["unisono_link_statistics.recovered"]);
+    assert!(theirs.is_empty(), "{theirs:?}");
+    assert_eq!(latencies(plugin, 88), [100, 200]);
+}
+
+#[test]
 fn a_newer_minor_knows_more() {
-    let plugin = load(&fixture("minor_1_3"));
-    assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 3));
+    let plugin = load(&fixture("minor_1_4"));
+    assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 4));
     let (ours, theirs) = differences(plugin);
     assert!(ours.is_empty(), "{ours:?}");
     assert_eq!(theirs.len(), 5, "{theirs:?}");

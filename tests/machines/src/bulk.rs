@@ -17,8 +17,6 @@ use rustix::net::sockopt;
 use crate::pair::PairArgs;
 
 /// `SO_EE_ORIGIN_ZEROCOPY` and `SO_EE_CODE_ZEROCOPY_COPIED` of linux/errqueue.h.
-const ORIGIN_ZEROCOPY: u8 = 5;
-const CODE_COPIED: u8 = 1;
 /// Bytes of one send, and of one receive.
 const CHUNK: usize = 1 << 20;
 /// `SO_EE_ORIGIN_ZEROCOPY` and `SO_EE_CODE_ZEROCOPY_COPIED` of `linux/errqueue.h`, which the libc crate lacks.

@@ -19,7 +19,7 @@ pub struct Level {
     /// What the members of a group run among themselves: [`Algorithm::MeshOneShot`],
     /// [`Algorithm::Ring`] or [`Algorithm::HalvingDoubling`].
     ///
-    /// This is the place for a vendor's own library (NCCL, RCCL, HCCL): what a group of the lowest level
+    /// This is the place for a vendor's own library: what a group of the lowest level
     /// does, an exchange of shares within an island before and after the levels above, is what such a
     /// library does in one call. No algorithm stands for one today.
     pub algorithm: Algorithm,

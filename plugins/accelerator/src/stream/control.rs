@@ -23,6 +23,8 @@ pub(crate) struct Shared {
     pub(super) accepted: AtomicU64,
     /// The last command behind which the device writes a number: what comes later was recorded, not run.
     pub(super) marked: AtomicU64,
+    /// Whether graphs of the program's hold what was recorded here, which may run at any time.
+    pub(super) is_recorded: AtomicBool,
     aborted: AtomicBool,
     failed: AtomicBool,
     /// The device does nothing any more.
@@ -98,6 +100,7 @@ impl Shared {
             line,
             accepted: AtomicU64::new(0),
             marked: AtomicU64::new(0),
+            is_recorded: AtomicBool::new(false),
             aborted: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             broken: AtomicBool::new(false),
@@ -208,8 +211,12 @@ impl Shared {
         self.probe() == Some(true)
     }
 
-    /// Whether the device has not done all that it was given, and may still.
+    /// Whether the device has not done all that it was given, and may still. What was recorded may be
+    /// replayed at any time, and nobody says when.
     pub(crate) fn is_under_way(&self) -> bool {
+        if self.is_recorded.load(Ordering::Acquire) {
+            return !self.broken.load(Ordering::Acquire);
+        }
         if self.is_aborted() || self.failed.load(Ordering::Acquire) {
             // What was not handed over any more is never marked.
             return !self.is_quiet();

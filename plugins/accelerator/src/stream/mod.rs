@@ -287,6 +287,8 @@ impl<R: Runtime> Drop for AcceleratorStream<R> {
             replay::give_up(&self.device, graphs.into_all());
         }
         self.shared.refuse(None);
+        // Whoever recorded promises that no graph with it runs again.
+        self.shared.is_recorded.store(false, Ordering::Release);
         let idle = self.completed >= self.accepted;
         let spread = std::mem::replace(&mut self.spread, spread::Spread::new());
         if !idle {

@@ -268,6 +268,8 @@ impl<R: Runtime> AcceleratorStream<R> {
                 "this device cannot replay flags, so its streams record nothing",
             ));
         }
+        // Before the first of it can run.
+        self.shared.is_recorded.store(true, Ordering::Release);
         for command in batch {
             match command {
                 Command::Signal(command) => {

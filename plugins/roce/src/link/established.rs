@@ -259,6 +259,8 @@ impl Established {
         for command in self.ended.drain(..) {
             outbox.acknowledge(command);
         }
+        // Also what recovery has learned to have arrived: no turn may come upon it.
+        outbox.retire();
     }
 
     fn send(&mut self, desk: &mut Desk<'_>, budget: u64, turn: &mut Turn) {
@@ -315,9 +317,13 @@ impl Established {
 
     /// Whether the link goes on without a lane: nothing of this end is on it, and another is well.
     pub(crate) fn is_spare(&self, index: usize) -> bool {
-        let is_well = |lane: &Lane| lane.wire.is_some() && lane.trouble.is_none();
         let mut others = (0..).zip(&self.lanes).filter(|(at, _)| *at != index);
-        self.lanes[index].is_idle() && others.any(|(_, lane)| is_well(lane))
+        self.lanes[index].is_idle() && others.any(|(_, lane)| lane.is_well())
+    }
+
+    /// Whether a lane is well.
+    pub(crate) fn is_any_well(&self) -> bool {
+        self.lanes.iter().any(Lane::is_well)
     }
 
     /// Stops a lane whose queue pair is dead.

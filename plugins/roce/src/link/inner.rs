@@ -303,8 +303,10 @@ impl Inner {
         if matches!(self.stage, Stage::Up) && self.outbox.is_empty() {
             self.windows.withdraw();
             let grave = self.established.take().and_then(|e| e.end(&self.outbox));
-            if let Some(grave) = grave {
-                self.shared.bury(grave);
+            match grave {
+                Some(grave) => self.shared.bury(grave),
+                // It has no way to say so in order. Who cannot be told finds out.
+                None => drop(self.session.say(Control::GaveUp)),
             }
         }
         let what = format!("the link to rank {} was destroyed", self.session.peer());

@@ -200,6 +200,11 @@ impl Lane {
             .is_some_and(|trouble| !trouble.planned)
     }
 
+    /// Whether its queue pair stands, and has proved itself.
+    pub(crate) fn is_well(&self) -> bool {
+        self.wire.is_some() && self.trouble.is_none()
+    }
+
     /// Whether it is time to try again.
     pub(crate) fn may_try(&self, tried: Option<Instant>, now: Instant) -> bool {
         self.attempt.is_none() && tried.is_none_or(|at| now - at >= PAUSE)

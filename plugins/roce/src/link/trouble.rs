@@ -93,6 +93,19 @@ pub(crate) fn given_up(cause: &Error, after: std::time::Duration, outstanding: u
     .with_vendor_code(cause.vendor_code())
 }
 
+/// The peer was the first to find that a lane does not come back.
+pub(crate) fn given_up_there(peer: u32, cause: &Error) -> Error {
+    let what = format!("{}; rank {peer} has given the link up", cause.message());
+    Error::new(
+        match cause.status() {
+            Status::Peer => Status::Peer,
+            _ => Status::Link,
+        },
+        what,
+    )
+    .with_vendor_code(cause.vendor_code())
+}
+
 /// The peer takes no part in bringing a lane back.
 pub(crate) fn absent(peer: u32, cause: &Error, after: std::time::Duration) -> Error {
     Error::new(

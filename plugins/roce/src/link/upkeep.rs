@@ -99,7 +99,20 @@ impl Upkeep {
             Control::Answer(answer) => answer.lane,
             Control::Ready(count) | Control::Settled(count) => count.lane,
             Control::Down { lane, .. } => *lane,
-            Control::GaveUp => return Err(trouble::gave_up(session.peer(), self.was_up)),
+            Control::GaveUp => {
+                // Where this end has lost the path too, that says more than that the peer was first.
+                let own = established
+                    .lanes
+                    .iter()
+                    .find_map(|lane| match &lane.trouble {
+                        Some(trouble) if !trouble.planned => Some(&trouble.cause),
+                        _ => None,
+                    });
+                return Err(match own {
+                    Some(cause) => trouble::given_up_there(session.peer(), cause),
+                    None => trouble::gave_up(session.peer(), self.was_up),
+                });
+            }
             Control::Hello(_) => return Ok(()),
         };
         let Some(lane) = established.lanes.get_mut(usize::from(number)) else {
@@ -199,7 +212,17 @@ impl Upkeep {
         );
         established.pairs.note_failure(&route, now);
         established.stop(lane);
+        let was_well = established.lanes[lane].trouble.is_none();
         established.lanes[lane].begin_trouble(error, now);
+        if was_well && !established.is_any_well() {
+            // The others had long while one was well. From here on they have as long as this one.
+            let others = (0..)
+                .zip(&mut established.lanes)
+                .filter(|(other, _)| *other != lane);
+            for trouble in others.filter_map(|(_, other)| other.trouble.as_mut()) {
+                trouble.begin_again(now);
+            }
+        }
         self.tried[lane] = None;
     }
 

@@ -225,7 +225,10 @@ impl Established {
         if let Some(received) = said.resumed {
             let again = self.connections[at].outgoing.resume(received, desk.outbox);
             match again {
-                Ok(again) => self.recovered(at, again),
+                Ok(again) => {
+                    self.count_recovery(at);
+                    self.recovered(at, again);
+                }
                 Err(broken) => return Err(self.lost(at, &broken, desk)),
             }
         }

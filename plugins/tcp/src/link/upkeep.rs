@@ -150,6 +150,15 @@ impl Established {
         let said = cause.to_string();
         let since = connection.trouble.as_ref().map_or(now, |t| t.since);
         connection.trouble = Some(Trouble { since, cause });
+        if first && !self.is_another_well(at) {
+            // The others had long while one was well. From here on they have as long as this one.
+            let others = (0..)
+                .zip(&mut self.connections)
+                .filter(|(other, _)| *other != at);
+            for trouble in others.filter_map(|(_, c)| c.trouble.as_mut()) {
+                trouble.since = now;
+            }
+        }
         let expected = match &self.access.end {
             // The peer closes the old one when it has taken the new one, which may be on its way, or
             // may have been given up too late.
@@ -229,6 +238,13 @@ impl Established {
         Ok(true)
     }
 
+    /// Takes note that another connection stands, if one was lost: none was where it went home.
+    pub(super) fn count_recovery(&mut self, at: usize) {
+        let trouble = self.connections[at].trouble.as_ref();
+        let lost = trouble.is_some_and(|trouble| !matches!(trouble.cause, Broken::Moved));
+        self.upkeep.recoveries += u64::from(lost);
+    }
+
     /// Both ends have said where to go on.
     pub(super) fn recovered(&mut self, at: usize, again: usize) {
         let now = Instant::now();
@@ -237,7 +253,6 @@ impl Established {
         let Some(trouble) = self.connections[at].trouble.take() else {
             return;
         };
-        self.upkeep.recoveries += 1;
         log!(
             self.upkeep.host,
             Level::Info,

@@ -78,6 +78,7 @@ fn ends_sleep(case: &Case) -> Checked {
     let mut ends = Ends::connect(case, 1)?;
     ends.drain()?;
     let ways = offered(&mut ends.link)?;
+    ends.meet(100)?;
     for (round, (way, name)) in (1..).zip(ways) {
         if ends.role() == 0 {
             let slept = await_asleep(&mut ends, way, 0, round);

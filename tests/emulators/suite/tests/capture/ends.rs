@@ -58,6 +58,27 @@ fn with_graphs(test: &str, body: impl Fn(&Program, [*mut std::ffi::c_void; 2])) 
     }
 }
 
+/// A replay waits for a rank that is late; who drops memory meanwhile does not wait for it, as the runtime
+/// would.
+#[test]
+fn memory_is_dropped_while_a_replay_waits() {
+    with_graphs(
+        "ends::memory_is_dropped_while_a_replay_waits",
+        |program, [graph, _]| {
+            let memory = Values::<i32>::new(program.world.device(), 5000);
+            if program.world.rank() == 2 {
+                std::thread::sleep(Duration::from_millis(1000));
+            }
+            program.launch(graph);
+            let start = Instant::now();
+            drop(memory);
+            let took = start.elapsed();
+            program.synchronise();
+            assert!(took < Duration::from_millis(500), "it took {took:?}");
+        },
+    );
+}
+
 #[test]
 fn an_abort_ends_a_replay_that_waits() {
     with_graphs(
