@@ -151,7 +151,7 @@ fn wait(ends: &mut Ends<'_>, flag: u64, value: u64) -> Checked {
             continue;
         }
         polls += 1;
-        if polls % LOOK != 0 {
+        if !polls.is_multiple_of(LOOK) {
             continue;
         }
         match since.elapsed() {
