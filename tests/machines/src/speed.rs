@@ -14,9 +14,25 @@ use crate::pair::PairArgs;
 
 /// Puts under way at once, as perftest's depth of its send queue.
 const DEPTH: u64 = 128;
-/// Time without pause before the core is given up, and time awake before a sleep.
-const SPINNING: Duration = Duration::from_micros(50);
-const AWAKE: Duration = Duration::from_micros(200);
+/// Time without pause before the core is given up, and time awake before a sleep: as the library's calls
+/// wait. A core that only polls is missing where the kernel must work for the link.
+const CALLS: Waiting = Waiting {
+    spinning: Duration::from_micros(50),
+    awake: Duration::from_micros(200),
+};
+/// As perftest waits for a short write: it only polls.
+const PERFTEST: Waiting = Waiting {
+    spinning: Duration::from_millis(20),
+    awake: Duration::from_millis(40),
+};
+
+/// How one waits.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    spinning: Duration,
+    awake: Duration,
+}
+
 /// Polls between two looks at the clock.
 const LOOK: u32 = 16;
 /// The longest measurement.
@@ -102,13 +118,13 @@ fn ping_pong(ends: &mut Ends<'_>, rounds: u64, done: &mut u64) -> Checked<Vec<Du
         let start = Instant::now();
         *done += 1;
         if ends.role() == 1 {
-            wait(ends, FLAG, *done)?;
+            wait(ends, FLAG, *done, PERFTEST)?;
         }
         let mut one = batch();
         one.put(&ends.put(0, 8, 0, FLAG));
         ends.submit(&mut one)?;
         if ends.role() == 0 {
-            wait(ends, FLAG, *done)?;
+            wait(ends, FLAG, *done, PERFTEST)?;
         }
         times.push(start.elapsed());
     }
@@ -126,9 +142,9 @@ fn stream(ends: &mut Ends<'_>, bytes: u64, puts: u64, turn: u64) -> Checked<Dura
             one.put(&ends.put(0, bytes, 0, 2));
             ends.submit(&mut one)?;
         }
-        wait(ends, END, turn)?;
+        wait(ends, END, turn, CALLS)?;
     } else {
-        wait(ends, 2, before + puts)?;
+        wait(ends, 2, before + puts, CALLS)?;
         let mut one = batch();
         one.put(&ends.put(0, 0, 0, END));
         ends.submit(&mut one)?;
@@ -137,10 +153,9 @@ fn stream(ends: &mut Ends<'_>, bytes: u64, puts: u64, turn: u64) -> Checked<Dura
     Ok(start.elapsed())
 }
 
-/// Polls until a flag has come so far: without pause at first and with a look at the clock now and then,
-/// as perftest does, then giving the core up, then asleep, as the library's calls do. A core that only
-/// polls is missing where the kernel must work for the link.
-fn wait(ends: &mut Ends<'_>, flag: u64, value: u64) -> Checked {
+/// Polls until a flag has come so far: without pause at first and with a look at the clock now and then, then
+/// giving the core up, then asleep.
+fn wait(ends: &mut Ends<'_>, flag: u64, value: u64, waiting: Waiting) -> Checked {
     let sleeper = Sleeper::new();
     let mut since = Instant::now();
     let end = since + LIMIT;
@@ -155,8 +170,8 @@ fn wait(ends: &mut Ends<'_>, flag: u64, value: u64) -> Checked {
             continue;
         }
         match since.elapsed() {
-            time if time < SPINNING => {}
-            time if time < AWAKE => std::thread::yield_now(),
+            time if time < waiting.spinning => {}
+            time if time < waiting.awake => std::thread::yield_now(),
             _ => {
                 sleeper.sleep(&mut ends.link, SleepWays::FD)?;
             }
