@@ -320,7 +320,7 @@ fn ranks_that_call_different_things_are_told_so() {
         let Some(machine) = Emulated::new(test, name, aborts) else {
             return;
         };
-        let ranks = machine.job(test, 3).start(|rank| {
+        let mut ranks = machine.job(test, 3).start(|rank| {
             let world = rank.init(own_device("ascend"));
             let data = Values::<f32>::new(world.device(), 100);
             let reduction = match rank.rank {
@@ -342,6 +342,9 @@ fn ranks_that_call_different_things_are_told_so() {
                 }
             };
             call(ReduceOp::Sum).expect("all call the same");
+            // A rank may be through with a call in which another still is: that one would be told there.
+            rank.say("first");
+            let _ = rank.told().recv();
             let error = call(reduction).expect_err("rank 2 calls another reduction");
             let said = error.to_string();
             assert!(matches!(error, Error::Mismatch(_)), "{said}");
@@ -350,6 +353,12 @@ fn ranks_that_call_different_things_are_told_so() {
             }
             rank.say("done");
         });
+        for rank in 0..3 {
+            let _ = ranks.wait_for(rank, "first");
+        }
+        for rank in 0..3 {
+            ranks.tell(rank, "go");
+        }
         all_done(&ranks.finish());
     }
 }
