@@ -8,7 +8,7 @@ use unisono_tests::soaking;
 fn over_soft_roce_in_a_virtual_machine() {
     // What is measured is judged where nothing else runs: in a soak.
     let (suites, limit) = if soaking() {
-        ("conformance collectives rails speed", "1800")
+        ("conformance collectives rails speed", "5400")
     } else {
         ("conformance collectives rails", "240")
     };
