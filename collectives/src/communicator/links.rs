@@ -37,7 +37,7 @@ impl fmt::Display for PeerLink {
         }
         match statistics.recovered {
             0 => {}
-            1 => f.write_str(", of which one was lost and made anew")?,
+            1 => f.write_str("; once one was lost and made anew")?,
             count => write!(f, "; {count} times one was lost and made anew")?,
         }
         let (sent, received) = (statistics.bytes_sent, statistics.bytes_received);

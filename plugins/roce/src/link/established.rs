@@ -17,7 +17,7 @@ use super::session::Session;
 use super::trouble;
 use super::window::Windows;
 use super::wire::{Arrival, Broken};
-use crate::memory::{Block, Memory};
+use crate::memory::{Block, Memory, SLOT};
 use crate::plugin::Shared;
 use crate::wire::{Record, RecordBody};
 
@@ -45,6 +45,14 @@ pub(crate) struct Established {
     pub(crate) ended: Vec<Ended>,
     /// Queue pairs that were lost and made anew.
     pub(crate) recovered: u64,
+}
+
+/// What a message is, by its lane and whether it is a write that raises a flag.
+enum Arrived {
+    /// A part of a put, on another lane than the first.
+    Stripe,
+    Flag(u32),
+    Record([u8; SLOT]),
 }
 
 /// What the link lends for a turn.
@@ -136,18 +144,7 @@ impl Established {
     /// The link can't go on.
     pub(crate) fn turn(&mut self, desk: &mut Desk<'_>, budget: u64) -> Result<Turn> {
         let mut turn = Turn::default();
-        self.polls = self.polls.wrapping_add(1);
-        let glance = self.polls.is_multiple_of(GLANCE);
-        for lane in 0..self.lanes.len() {
-            let awaited = lane == 0
-                || glance
-                || self.inbox.is_waiting()
-                || self.lanes[lane].has_posted()
-                || self.lanes[lane].old.is_some();
-            if awaited {
-                self.collect(lane, desk, &mut turn)?;
-            }
-        }
+        self.receive(desk, &mut turn)?;
         if !turn.moved && self.is_at_rest(desk.outbox) {
             return Ok(turn);
         }
@@ -161,6 +158,26 @@ impl Established {
         desk.outbox.retire();
         turn.moved |= turn.bytes > 0;
         Ok(turn)
+    }
+
+    /// Takes what has come on the lanes from which something is awaited, and now and then on all.
+    ///
+    /// # Errors
+    /// The link can't go on.
+    pub(crate) fn receive(&mut self, desk: &mut Desk<'_>, turn: &mut Turn) -> Result<()> {
+        self.polls = self.polls.wrapping_add(1);
+        let glance = self.polls.is_multiple_of(GLANCE);
+        for lane in 0..self.lanes.len() {
+            let awaited = lane == 0
+                || glance
+                || self.inbox.is_waiting()
+                || self.lanes[lane].has_posted()
+                || self.lanes[lane].old.is_some();
+            if awaited {
+                self.collect(lane, desk, turn)?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether nothing is to be done until something comes: most turns end here, soon.
@@ -222,31 +239,30 @@ impl Established {
             lane.received += 1;
             self.credits.take(index);
             // What the slot holds is taken before it receives again.
-            let record = match immediate {
-                None if index == 0 => Some(lane.block.received(slot, bytes as usize)),
-                _ => None,
+            let arrived = match (index, immediate) {
+                (0, Some(code)) => Arrived::Flag(code),
+                (0, None) => Arrived::Record(lane.block.received(slot, bytes as usize)),
+                _ => Arrived::Stripe,
             };
             if !stopped && let Some(wire) = &mut lane.wire {
                 // If it cannot, the queue pair is dying and will say so.
                 let _ = wire.receive(&lane.block, slot);
             }
-            let nonsense =
-                |what: super::inbox::Nonsense| trouble::nonsense(desk.session.peer(), &what.0);
-            if index > 0 {
-                self.inbox.land(index, desk.windows).map_err(nonsense)?;
-                continue;
-            }
-            let Some(record) = record else {
-                let code = immediate.unwrap_or_default();
-                let raised = self.inbox.take_immediate(code, bytes, desk.windows);
-                raised.map_err(nonsense)?;
-                continue;
+            let taken = match arrived {
+                Arrived::Stripe => self.inbox.land(index, desk.windows).map(|()| Vec::new()),
+                Arrived::Flag(code) => {
+                    let raised = self.inbox.take_immediate(code, bytes, desk.windows);
+                    raised.map(|()| Vec::new())
+                }
+                Arrived::Record(record) => {
+                    let message = Message::Record {
+                        bytes: record,
+                        length: bytes as usize,
+                    };
+                    self.inbox.take(message, desk.windows)
+                }
             };
-            let message = Message::Record {
-                bytes: record,
-                length: bytes as usize,
-            };
-            let taken = self.inbox.take(message, desk.windows).map_err(nonsense)?;
+            let taken = taken.map_err(|what| trouble::nonsense(desk.session.peer(), &what.0))?;
             for (lane, taken) in self.lanes.iter_mut().zip(taken) {
                 lane.note_taken(taken);
             }

@@ -10,7 +10,7 @@ use unisono_plugin::{
 };
 
 use super::doze::Doze;
-use super::established::{Desk, Established};
+use super::established::{Desk, Established, Turn};
 use super::outbox::Outbox;
 use super::session::Session;
 use super::trouble;
@@ -214,9 +214,23 @@ impl Inner {
     /// The link cannot go on: what has landed already counts still, and the peer's last word may be
     /// among it. That came over another way than the news.
     fn take_last(&mut self, error: Error) -> Result<bool> {
-        let _ = self.turn(u64::MAX); // it can say no more than the news
-        let ended = self.established.as_ref().is_some_and(Established::is_ended);
-        if ended { Ok(true) } else { Err(error) }
+        let Some(established) = &mut self.established else {
+            return Err(error);
+        };
+        established.wake();
+        let mut desk = Desk {
+            session: &self.session,
+            outbox: &mut self.outbox,
+            windows: &self.windows,
+        };
+        // What fails here says no more than the news.
+        let _ = established.receive(&mut desk, &mut Turn::default());
+        established.settle(&mut self.outbox);
+        if established.is_ended() {
+            Ok(true)
+        } else {
+            Err(error)
+        }
     }
 
     /// Prepares for sleep on the link's set.
@@ -248,8 +262,7 @@ impl Inner {
         let watch = |error: std::io::Error| {
             Error::system(Status::Link, "cannot watch the link's queues", &error)
         };
-        let now = Instant::now();
-        let mut alarm = self.upkeep.next(&self.session, now);
+        let mut alarm = self.upkeep.next(&self.session);
         if let Some(established) = &mut self.established {
             established.wake();
             for lane in &mut established.lanes {

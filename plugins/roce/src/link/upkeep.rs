@@ -438,8 +438,7 @@ impl Upkeep {
     }
 
     /// When to look again, if nothing comes.
-    pub(crate) fn next(&self, session: &Session, now: Instant) -> Duration {
-        let _ = now;
+    pub(crate) fn next(&self, session: &Session) -> Duration {
         if self.was_up {
             session.shared().config.keepalive
         } else {
