@@ -27,14 +27,15 @@ const MANY: u32 = 8;
 
 fn plugin() -> Plugin {
     static PLUGIN: OnceLock<Plugin> = OnceLock::new();
-    let load = || {
-        let shop = Workshop::new();
-        let source = root().join("hal/tests/plugins/small.c");
-        loader()
-            .load_path(shop.compile(&source, "small", &[]))
-            .unwrap()
-    };
-    PLUGIN.get_or_init(load).clone()
+    PLUGIN.get_or_init(|| compiled("small", &[])).clone()
+}
+
+fn compiled(name: &str, more: &[String]) -> Plugin {
+    let shop = Workshop::new();
+    let source = root().join("hal/tests/plugins/small.c");
+    loader()
+        .load_path(shop.compile(&source, name, more))
+        .unwrap()
 }
 
 #[derive(Default)]
@@ -377,6 +378,17 @@ fn connect(instance: &Instance, address: &[u8], control: &Arc<Control>) -> Resul
         channel: Arc::clone(control) as _,
         peer_address: address,
     })
+}
+
+/// A later minor's plugin writes all of its struct, which is longer than this host's.
+#[test]
+fn statistics_that_have_grown() {
+    let plugin = compiled("grown", &["-DGROWN_STATISTICS=512".to_owned()]);
+    let instance = plugin.instantiate(&[]).unwrap();
+    let address = instance.address().unwrap().unwrap();
+    let mut link = connect(&instance, &address, &Arc::default()).unwrap();
+    let statistics = link.statistics().unwrap();
+    assert_eq!((statistics.bytes_sent, statistics.refused), (12, 0));
 }
 
 #[test]

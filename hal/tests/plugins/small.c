@@ -369,6 +369,9 @@ static void l_abort(unisono_link l) { q_abort(&l->q, "abort link"); }
 static unisono_status statistics(unisono_link l, unisono_link_statistics *out) {
   (void)l;
   out->bytes_sent = 12;
+#ifdef GROWN_STATISTICS
+  memset((char *)out + sizeof *out, 0xff, GROWN_STATISTICS);
+#endif
   return UNISONO_OK;
 }
 
@@ -411,7 +414,12 @@ static const unisono_link_table links = {.struct_size = sizeof links,
                                          .query = l_query,
                                          .abort = l_abort,
                                          .statistics = statistics};
-static const unisono_layout_entry layout[] = {UNISONO_LAYOUT_TABLE};
+static const unisono_layout_entry layout[] = {
+    UNISONO_LAYOUT_TABLE
+#ifdef GROWN_STATISTICS /* by so many bytes, as a later minor might */
+    {"unisono_link_statistics", "later", sizeof(unisono_link_statistics), GROWN_STATISTICS},
+#endif
+};
 static const unisono_plugin plugin = {.magic = UNISONO_PLUGIN_MAGIC,
                                       .abi_major = UNISONO_PLUGIN_ABI_MAJOR,
                                       .abi_minor = UNISONO_PLUGIN_ABI_MINOR,
