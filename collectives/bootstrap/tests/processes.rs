@@ -1,5 +1,7 @@
 //! Ranks as processes: they meet, die with sockets left open by a child, and fork.
 
+mod common;
+
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -88,11 +90,7 @@ impl Drop for Rank {
 
 /// A whole job, on nodes of `per_node` ranks (0: as this machine is). All but `tasks` do the last of them.
 fn start(name: &str, size: u32, per_node: u32, tasks: &[&str]) -> Vec<Rank> {
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .expect("a free port")
-        .local_addr()
-        .expect("it is bound")
-        .port();
+    let port = common::free_address().port();
     let secret = std::env::temp_dir().join(format!("unisono-{name}-{}", std::process::id()));
     std::fs::write(
         &secret,

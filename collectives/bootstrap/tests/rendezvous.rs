@@ -4,7 +4,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{LIMIT, job, join_all, on_each, options, payload, unique_id};
+use common::{LIMIT, free_address, job, join_all, on_each, options, payload, unique_id};
 use unisono_bootstrap::{BootstrapError, Options, RootSpec, Secret, SecretSource, Tag, Wait};
 
 #[test]
@@ -104,11 +104,7 @@ fn missing_ranks_are_named_on_every_rank() {
 
 #[test]
 fn without_the_root_the_others_say_so() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    let port = free_address().port();
     let secret = Secret::random().unwrap();
     let all = (1..3).map(|rank| {
         let mut options = Options::new(rank, 3, RootSpec::Address(format!("127.0.0.1:{port}")));
@@ -218,11 +214,7 @@ fn without_a_secret_one_node_meets_by_its_user() {
 
 #[test]
 fn an_address_a_secret_and_no_word_of_local_ranks_will_do() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    let port = free_address().port();
     for security in [
         SecretSource::Given(Secret::random().unwrap()),
         SecretSource::Disabled,
@@ -240,11 +232,7 @@ fn an_address_a_secret_and_no_word_of_local_ranks_will_do() {
 
 #[test]
 fn ranks_with_another_secret_are_not_let_in() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    let port = free_address().port();
     let secret = Secret::random().unwrap();
     let all = (0..3).map(|rank| {
         let mut options = Options::new(rank, 3, RootSpec::Address(format!("127.0.0.1:{port}")));

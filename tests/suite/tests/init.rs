@@ -1,10 +1,9 @@
 //! How jobs come together, and what they say when they cannot.
 
-use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use unisono::{Communicator, DataType, Error, InitOptions, Op, ReduceOp};
-use unisono_tests::{Job, threads, watchdog};
+use unisono_tests::{Job, free_address, threads, watchdog};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -76,7 +75,10 @@ fn missing_ranks_are_named_where_they_meet_over_the_network() {
         "missing_ranks_are_named_where_they_meet_over_the_network",
         6,
     );
-    some_are_missing(job.root(&free_address(), "a secret of thirty-two bytes or more"));
+    some_are_missing(job.root(
+        &free_address().to_string(),
+        "a secret of thirty-two bytes or more",
+    ));
 }
 
 #[test]
@@ -209,12 +211,6 @@ fn a_forked_child_is_refused_everywhere_and_harms_nothing() {
             world.finalize().expect("finalize");
         });
     let _ = ranks.succeed();
-}
-
-/// An address of this machine that was free a moment ago.
-fn free_address() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("an address").to_string()
 }
 
 /// The number of the first call that a forked child was not refused; 0 if there is none.

@@ -2,12 +2,14 @@
 //! finishes with right results, counts what it refused, and holds no more for it.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use unisono::bootstrap::{Bootstrap, Options, RootSpec, Secret, SecretSource, Wait};
 use unisono::{Communicator, ReduceOp};
-use unisono_tests::{Collective, Count, Held, Job, Rank, Rng, Try, resident_bytes, watchdog};
+use unisono_tests::{
+    Collective, Count, Held, Job, Rank, Rng, Try, free_address, resident_bytes, watchdog,
+};
 
 const LIMIT: Duration = Duration::from_secs(400);
 const RANKS: u32 = 4;
@@ -200,9 +202,7 @@ fn work(rank: &Rank) {
 #[test]
 fn strangers_cost_a_running_job_nothing() {
     let _limit = watchdog("strangers_cost_a_running_job_nothing", LIMIT);
-    let root = TcpListener::bind("127.0.0.1:0")
-        .and_then(|free| free.local_addr())
-        .expect("a free port");
+    let root = free_address();
     let mut job = Job::new("strangers_cost_a_running_job_nothing", RANKS)
         .limit(LIMIT)
         .root(

@@ -2,6 +2,11 @@
 
 #![allow(dead_code, reason = "each test binary uses its own share")]
 
+#[path = "../../../../tests/suite/src/port.rs"]
+mod port;
+
+pub use port::free_address;
+
 use std::time::Duration;
 
 use unisono_bootstrap::{

@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use unisono_emulated_tests::Emulated;
+use unisono_tests::free_address;
 
 /// Kinds of algorithms, as `explain` names them.
 const MESH: &[&str] = &["mesh_one_shot", "mesh_two_shot"];
@@ -388,11 +389,10 @@ fn level_by_level_across_boxes() {
         let file = cluster(folder.path(), plugin, &[0, 1, 2, 3, 0, 1, 2, 3], more);
         // Each rank is told what node it is on, and where the first one is found.
         let on_two_nodes = |arguments: &[&str]| {
-            let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr());
-            let port = port.expect("a port").port();
+            let root = free_address();
             let node = format!(
                 "export UNISONO_NODE_ID=box$((UNISONO_RANK / 4)) UNISONO_LOCAL_SIZE=4 \
-                 UNISONO_LOCAL_RANK=$((UNISONO_RANK % 4)) UNISONO_ROOT=127.0.0.1:{port}; exec \"$@\""
+                 UNISONO_LOCAL_RANK=$((UNISONO_RANK % 4)) UNISONO_ROOT={root}; exec \"$@\""
             );
             let run = ["run", "-n", "8", "--timeout", "60s", "--no-prefix", "--"];
             let rank = ["sh", "-c", &node, "sh", "unisono"];
