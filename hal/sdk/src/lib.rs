@@ -53,6 +53,7 @@ mod plugin;
 mod queue;
 mod raw;
 mod stream;
+mod thread;
 mod waker;
 
 pub use batch::{Batch, Command, Commands, Kinds};
@@ -75,6 +76,7 @@ pub use plugin::Plugin;
 pub use queue::{QueueControl, QueuePhase, QueueState, Sleep, SleepWays};
 pub use raw::query;
 pub use stream::{NoStream, Stream};
+pub use thread::spawn_quiet;
 /// The contract itself: commands, flag lines and the bits that this crate does not wrap.
 pub use unisono_abi as abi;
 pub use waker::Waker;

@@ -33,7 +33,6 @@ mod report;
 mod runtime;
 mod state;
 mod stream;
-mod thread;
 mod watcher;
 
 pub use device::Accelerator;
@@ -49,4 +48,3 @@ pub use runtime::{
     start_time,
 };
 pub use stream::{AcceleratorStream, StreamControl};
-pub use thread::spawn_quiet;

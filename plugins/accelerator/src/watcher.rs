@@ -8,9 +8,8 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use unisono_plugin::{Result, Waker};
+use unisono_plugin::{Result, Waker, spawn_quiet};
 
-use crate::spawn_quiet;
 use crate::stream::Shared;
 
 /// Between looks: at first, and at most.

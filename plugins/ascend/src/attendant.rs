@@ -11,8 +11,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use unisono_plugin::{Error, Result, Status};
-use unisono_plugin_accelerator::{MemoryOperation, spawn_quiet};
+use unisono_plugin::{Error, Result, Status, spawn_quiet};
+use unisono_plugin_accelerator::MemoryOperation;
 
 use crate::api::{Api, Handle};
 use crate::context::Context;

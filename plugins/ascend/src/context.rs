@@ -3,8 +3,7 @@
 
 use std::ptr;
 
-use unisono_plugin::{Error, Result, Status};
-use unisono_plugin_accelerator::spawn_quiet;
+use unisono_plugin::{Error, Result, Status, spawn_quiet};
 
 use crate::api::{Api, Handle};
 use crate::error::check;

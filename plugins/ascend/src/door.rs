@@ -18,8 +18,7 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use unisono_plugin::{Error, Result, Status};
-use unisono_plugin_accelerator::spawn_quiet;
+use unisono_plugin::{Error, Result, Status, spawn_quiet};
 
 use crate::block::{KEY, Key};
 use crate::device::Opened;

@@ -51,6 +51,7 @@ fn recovery() {
     a_way_back_that_leads_nowhere(&devices);
     a_peer_that_is_away(&devices);
     a_rail_that_nobody_needs(&devices);
+    a_driver_that_looks_for_its_neighbour(&devices);
     an_end_in_order();
 }
 
@@ -200,6 +201,44 @@ fn a_dead_rail_under_load(devices: &Devices) {
         assert_eq!(ends[1].flags.flag(0).load(Ordering::Acquire), total);
         devices.mend("fake1");
         println!("{total} puts with two cuts: {:?}", start.elapsed());
+    }
+}
+
+/// A driver that connects over a dead path takes its time. The other rail does not wait for it; and
+/// where there is none, that time counts.
+fn a_driver_that_looks_for_its_neighbour(devices: &Devices) {
+    let mut random = Random::seeded();
+    for rail in ["fake0", "fake1"] {
+        std::fs::write(devices.path(rail).join("patience"), "1500").expect("a folder");
+    }
+    let set: &[(&str, Value)] = &[("recovery", ms(2000).into())];
+    let mut ends = pair(set, 1 << 20);
+    traffic(&mut ends, &mut random, 4);
+    devices.cut("fake0");
+    // It moves, and then tries its own rails again and again.
+    let moved = traffic(&mut ends, &mut random, 10);
+    let (start, mut worst) = (Instant::now(), Duration::ZERO);
+    while start.elapsed() < Duration::from_secs(6) {
+        worst = worst.max(traffic(&mut ends, &mut random, 4));
+    }
+    println!("a pause of {moved:?} to move, then of {worst:?}");
+    assert!(worst < Duration::from_secs(1), "{worst:?}");
+    devices.cut("fake1");
+    let source = Memory::new(64);
+    ends[0].submit(&Commands::default().put(put(source.address(), 64, 0, Some(0))));
+    let start = Instant::now();
+    let error = loop {
+        let _ = ends[1].link.poll(1 << 20);
+        if let Err(error) = ends[0].link.poll(1 << 20) {
+            break error;
+        }
+        assert!(start.elapsed() < Duration::from_secs(8), "no limit");
+        std::thread::sleep(Duration::from_micros(100));
+    };
+    println!("{error} after {:?}", start.elapsed());
+    for rail in ["fake0", "fake1"] {
+        devices.mend(rail);
+        std::fs::remove_file(devices.path(rail).join("patience")).expect("it is there");
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A device's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +46,12 @@ impl Folder {
     /// Packets lost of a thousand.
     pub fn loss(&self) -> u32 {
         self.number("loss").unwrap_or(0)
+    }
+
+    /// How long a queue pair looks for its neighbour where there is none.
+    pub fn patience(&self) -> Option<Duration> {
+        let milliseconds = self.number("patience")?;
+        Some(Duration::from_millis(milliseconds.into()))
     }
 
     pub fn inline_max(&self) -> u32 {

@@ -558,6 +558,9 @@ unsafe extern "C" fn ibv_destroy_qp(qp: *mut Qp) -> c_int {
 unsafe extern "C" fn ibv_modify_qp(qp: *mut Qp, attr: *mut QpAttr, mask: c_int) -> c_int {
     // SAFETY: the caller's.
     let (number, attr) = unsafe { ((*qp).qp_num, &*attr) };
+    if attr.qp_state == qp_state::RTR && look_in_vain(number) {
+        return libc::ETIMEDOUT;
+    }
     let mut state = state();
     let Some(mut pair) = state.pairs.remove(&number) else {
         return libc::EINVAL;
@@ -565,6 +568,19 @@ unsafe extern "C" fn ibv_modify_qp(qp: *mut Qp, attr: *mut QpAttr, mask: c_int) 
     let code = modify(&mut pair, number, attr, mask, &mut state);
     state.pairs.insert(number, pair);
     code
+}
+
+/// On a path that is cut a driver looks for its neighbour for a while, if the device says how long.
+fn look_in_vain(number: u32) -> bool {
+    let folder = state().pairs.get(&number).map(|pair| pair.folder.clone());
+    let Some(patience) = folder
+        .filter(device::Folder::is_cut)
+        .and_then(|cut| cut.patience())
+    else {
+        return false;
+    };
+    std::thread::sleep(patience);
+    true
 }
 
 fn modify(

@@ -3,9 +3,11 @@
 //! The first one of a lane comes up like all that replace it: the dialer offers, the acceptor answers,
 //! the dialer sees a packet acknowledged, and only then does anything depend on it.
 
+use std::io;
+use std::thread::JoinHandle;
 use std::time::Instant;
 
-use unisono_plugin::{Error, Result, Status};
+use unisono_plugin::{Error, Result, Status, spawn_quiet};
 
 use super::lane::{Lane, Old};
 use super::session::{Session, random};
@@ -20,6 +22,22 @@ pub(crate) struct Attempt {
     /// When the peer was last told something, or answered.
     pub(crate) since: Instant,
     stage: Stage,
+}
+
+/// A queue pair that is being connected, by a thread of its own: drivers look for the neighbour and take
+/// seconds where the path is dead, and the lane's other rails must not wait for that. Who lets go of it
+/// lets the thread end by itself; it then drops the wire.
+#[derive(Debug)]
+pub(crate) struct Connecting {
+    thread: JoinHandle<(Wire, io::Result<()>)>,
+    route: Route,
+    side: Side,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Dialer,
+    Acceptor,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,9 +99,9 @@ pub(crate) fn offer(session: &Session, lane: &mut Lane, route: Route) -> Result<
 
 /// The acceptor takes up an offer. Where its end of the path cannot be set up it says nothing, and the
 /// dialer soon tries another.
-pub(crate) fn answer(session: &Session, lane: &mut Lane, offer: &Offer) -> Result<Progress> {
+pub(crate) fn answer(session: &Session, lane: &mut Lane, offer: &Offer) -> Result<()> {
     if offer.generation <= lane.generation {
-        return Ok(Progress::Nothing); // overtaken
+        return Ok(()); // overtaken
     }
     let [rail, gid] = [offer.rails[1], offer.gids[1]].map(usize::from);
     let [peer_rail, peer_gid] = [offer.rails[0], offer.gids[0]].map(usize::from);
@@ -101,40 +119,67 @@ pub(crate) fn answer(session: &Session, lane: &mut Lane, offer: &Offer) -> Resul
     }
     lane.generation = offer.generation;
     lane.attempt = None;
-    let mut wire = new_wire(session, lane, route, offer.generation)?;
-    if let Err(broken) = connect(session, &mut wire, offer.end)? {
-        return Ok(Progress::Failed(broken, route));
-    }
-    session.say(Control::Answer(Answer {
-        lane: lane.index as u8,
-        generation: offer.generation,
-        end: End {
-            number: wire.number(),
-            start: wire.start,
-        },
-        signature: [0; SIGNATURE],
-    }))?;
-    lane.attempt = Some(Attempt {
-        wire,
-        since: Instant::now(),
-        stage: Stage::Answered,
-    });
-    Ok(Progress::Nothing)
+    let wire = new_wire(session, lane, route, offer.generation)?;
+    lane.connecting = Some(connect(session, wire, offer.end, Side::Acceptor)?);
+    Ok(())
 }
 
 /// The dialer hears the answer.
-pub(crate) fn answered(session: &Session, lane: &mut Lane, answer: &Answer) -> Result<Progress> {
-    let Some(attempt) = current(lane, answer.generation, Stage::Offered) else {
+pub(crate) fn answered(session: &Session, lane: &mut Lane, answer: &Answer) -> Result<()> {
+    if current(lane, answer.generation, Stage::Offered).is_none() {
+        return Ok(());
+    }
+    if let Some(attempt) = lane.attempt.take() {
+        lane.connecting = Some(connect(session, attempt.wire, answer.end, Side::Dialer)?);
+    }
+    Ok(())
+}
+
+/// Goes on with a queue pair that is connected now. The dialer then sees whether the path carries a packet;
+/// the acceptor says that it may.
+fn connected(session: &Session, lane: &mut Lane) -> Result<Progress> {
+    let done = |connecting: &mut Connecting| connecting.thread.is_finished();
+    let Some(connecting) = lane.connecting.take_if(done) else {
         return Ok(Progress::Nothing);
     };
-    let connected = connect(session, &mut attempt.wire, answer.end)?;
-    if let Err(broken) = connected.and_then(|()| attempt.wire.probe()) {
-        let route = attempt.wire.route;
-        lane.attempt = None;
+    let Connecting {
+        thread,
+        route,
+        side,
+    } = connecting;
+    let Ok((mut wire, connected)) = thread.join() else {
+        let what = "the thread that connects a queue pair has panicked";
+        return Err(Error::new(Status::Internal, what));
+    };
+    if let Err(error) = connected {
+        let broken = Broken::System("the path cannot be set up", error);
         return Ok(Progress::Failed(broken, route));
     }
-    attempt.since = Instant::now();
-    attempt.stage = Stage::Probing;
+    let stage = match side {
+        Side::Dialer => {
+            if let Err(broken) = wire.probe() {
+                return Ok(Progress::Failed(broken, route));
+            }
+            Stage::Probing
+        }
+        Side::Acceptor => {
+            session.say(Control::Answer(Answer {
+                lane: lane.index as u8,
+                generation: wire.generation,
+                end: End {
+                    number: wire.number(),
+                    start: wire.start,
+                },
+                signature: [0; SIGNATURE],
+            }))?;
+            Stage::Answered
+        }
+    };
+    lane.attempt = Some(Attempt {
+        wire,
+        since: Instant::now(),
+        stage,
+    });
     Ok(Progress::Nothing)
 }
 
@@ -156,6 +201,9 @@ pub(crate) fn settled(lane: &mut Lane, count: &Count) -> Progress {
 
 /// Goes on as far as it can without the peer.
 pub(crate) fn go_on(session: &Session, lane: &mut Lane) -> Result<Progress> {
+    if let failed @ Progress::Failed(..) = connected(session, lane)? {
+        return Ok(failed);
+    }
     let Some(attempt) = &mut lane.attempt else {
         return Ok(Progress::Nothing);
     };
@@ -269,21 +317,25 @@ fn new_wire(session: &Session, lane: &Lane, route: Route, generation: u32) -> Re
     })
 }
 
-/// Connects to the peer's queue pair. That fails where a path is dead: drivers look for the neighbour.
+/// Begins to connect to the peer's queue pair.
 ///
 /// # Errors
-/// There is no such route. A path that cannot be set up is the inner error.
-fn connect(
-    session: &Session,
-    wire: &mut Wire,
-    end: End,
-) -> Result<std::result::Result<(), Broken>> {
+/// There is no such route, or no thread.
+fn connect(session: &Session, mut wire: Wire, end: End, side: Side) -> Result<Connecting> {
     let path = session.path(&wire.route, end, wire.start).ok_or_else(|| {
         Error::new(
             Status::Link,
             format!("rank {} names a route that cannot be", session.peer()),
         )
     })?;
-    let connected = wire.connect(&path);
-    Ok(connected.map_err(|error| Broken::System("the path cannot be set up", error)))
+    let route = wire.route;
+    let run = move || {
+        let connected = wire.connect(&path);
+        (wire, connected)
+    };
+    Ok(Connecting {
+        thread: spawn_quiet("unisono-connect", run)?,
+        route,
+        side,
+    })
 }

@@ -266,7 +266,10 @@ impl Inner {
         if let Some(established) = &mut self.established {
             established.wake();
             for lane in &mut established.lanes {
-                let busy = lane.attempt.is_some() || lane.old.is_some() || lane.wire.is_none();
+                let busy = lane.attempt.is_some()
+                    || lane.connecting.is_some()
+                    || lane.old.is_some()
+                    || lane.wire.is_none();
                 if busy {
                     alarm = alarm.min(Duration::from_millis(1));
                 }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::bring_up::Attempt;
+use super::bring_up::{Attempt, Connecting};
 use super::recovery::Trouble;
 use super::unit::{Action, Home, Unit};
 use super::wire::{Arrival, Broken, Wire};
@@ -25,6 +25,8 @@ pub(crate) struct Lane {
     pub(crate) old: Option<Old>,
     /// The next one, on its way.
     pub(crate) attempt: Option<Attempt>,
+    /// And while it is being connected, there.
+    pub(crate) connecting: Option<Connecting>,
     /// The highest generation that was tried.
     pub(crate) generation: u32,
     pub(crate) trouble: Option<Trouble>,
@@ -116,6 +118,7 @@ impl Lane {
             wire: None,
             old: None,
             attempt: None,
+            connecting: None,
             generation: 0,
             trouble: None,
             block,

@@ -207,7 +207,8 @@ impl Lane {
 
     /// Whether it is time to try again.
     pub(crate) fn may_try(&self, tried: Option<Instant>, now: Instant) -> bool {
-        self.attempt.is_none() && tried.is_none_or(|at| now - at >= PAUSE)
+        let under_way = self.attempt.is_some() || self.connecting.is_some();
+        !under_way && tried.is_none_or(|at| now - at >= PAUSE)
     }
 }
 

@@ -72,7 +72,7 @@ impl Upkeep {
                 }
             }
         }
-        let passed = now.saturating_duration_since(self.looked.replace(now).unwrap_or(now));
+        let passed = now.saturating_duration_since(self.looked.unwrap_or(now));
         if let Some(established) = established {
             let troubles = established.lanes.iter_mut();
             for trouble in troubles.filter_map(|lane| lane.trouble.as_mut()) {
@@ -84,6 +84,8 @@ impl Upkeep {
             established.settle(outbox);
             self.was_up |= established.is_up();
         }
+        // The time that this look took is none in which nobody looked.
+        self.looked = Some(Instant::now());
         Ok(moved)
     }
 
@@ -123,12 +125,10 @@ impl Upkeep {
         };
         match control {
             Control::Offer(offer) if !session.is_dialer() => {
-                let progress = bring_up::answer(session, lane, &offer)?;
-                self.note(session, established, usize::from(number), progress, now)
+                bring_up::answer(session, lane, &offer)
             }
             Control::Answer(answer) if session.is_dialer() => {
-                let progress = bring_up::answered(session, lane, &answer)?;
-                self.note(session, established, usize::from(number), progress, now)
+                bring_up::answered(session, lane, &answer)
             }
             Control::Ready(count) if !session.is_dialer() => {
                 bring_up::ready(lane, &count);

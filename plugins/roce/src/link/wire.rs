@@ -3,10 +3,11 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::unit::{Over, Unit};
-use crate::memory::{Block, SLOT};
+use crate::memory::{Block, Held, SLOT};
 use crate::nic::Rail;
 use crate::sys::abi::wc_status;
 use crate::verbs::{Capacity, Completion, Opcode, POSTED_MAX, Path, QueuePair, Work};
@@ -28,6 +29,8 @@ pub(crate) struct Route {
 #[derive(Debug)]
 pub(crate) struct Wire {
     pair: QueuePair,
+    /// After the pair in the order of dropping: it receives into it.
+    _block: Arc<Held>,
     pub(crate) route: Route,
     pub(crate) generation: u32,
     /// Our first packet number.
@@ -97,6 +100,7 @@ impl Wire {
         let pair = QueuePair::new(&rail.pd, rail.facts.port, capacity)?;
         let mut wire = Self {
             pair,
+            _block: block.hold(),
             route,
             generation,
             start,

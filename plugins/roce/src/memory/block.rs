@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "memory that a device reads and writes")]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::sync::Arc;
 
 use unisono_plugin::{Error, HostRange, Result, Status};
 
@@ -17,12 +18,18 @@ const PAGE: usize = 4096;
 /// The memory, in this order: receive slots, send slots, staging.
 #[derive(Debug)]
 pub(crate) struct Block {
-    /// Deregistered before the pages go.
-    memory: Memory,
-    pages: Pages,
+    held: Arc<Held>,
     receives: u32,
     sends: u32,
     staging: u64,
+}
+
+/// The registered pages: there for as long as a queue pair may use them.
+#[derive(Debug)]
+pub(crate) struct Held {
+    /// Deregistered before the pages go.
+    memory: Memory,
+    pages: Pages,
 }
 
 impl Block {
@@ -33,16 +40,20 @@ impl Block {
         // SAFETY: the pages live in the same struct, behind the registration.
         let memory = unsafe { Memory::host(rails, pages.range(), Access::Write) }?;
         Ok(Self {
-            memory,
-            pages,
+            held: Arc::new(Held { memory, pages }),
             receives,
             sends,
             staging,
         })
     }
 
+    /// Keeps the memory while a queue pair may receive into it.
+    pub(crate) fn hold(&self) -> Arc<Held> {
+        Arc::clone(&self.held)
+    }
+
     pub(crate) fn local_key(&self, rail: usize) -> u32 {
-        self.memory.local_key(rail)
+        self.held.memory.local_key(rail)
     }
 
     pub(crate) const fn receives(&self) -> u32 {
@@ -51,19 +62,19 @@ impl Block {
 
     /// The address of a receive slot.
     pub(crate) fn receive_slot(&self, slot: u32) -> u64 {
-        self.pages.range().address + u64::from(slot % self.receives) * SLOT as u64
+        self.held.pages.range().address + u64::from(slot % self.receives) * SLOT as u64
     }
 
     /// The address of the send slot of a numbered message.
     pub(crate) fn send_slot(&self, number: u64) -> u64 {
         let slot = u64::from(self.receives) + number % u64::from(self.sends);
-        self.pages.range().address + slot * SLOT as u64
+        self.held.pages.range().address + slot * SLOT as u64
     }
 
     /// The address of a place in the staging part.
     pub(crate) fn staged(&self, place: u64) -> u64 {
         let slots = (u64::from(self.receives) + u64::from(self.sends)) * SLOT as u64;
-        self.pages.range().address + slots + place % self.staging
+        self.held.pages.range().address + slots + place % self.staging
     }
 
     /// What came in a receive slot.
@@ -104,6 +115,8 @@ struct Pages {
 
 // SAFETY: it is only an allocation; who touches it when is the lane's business, which is one's own.
 unsafe impl Send for Pages {}
+// SAFETY: as above; they give their address and nothing else.
+unsafe impl Sync for Pages {}
 
 impl Pages {
     fn new(bytes: usize) -> Result<Self> {

@@ -8,6 +8,6 @@ mod block;
 mod flags;
 mod registry;
 
-pub(crate) use block::{Block, Ring, SLOT};
+pub(crate) use block::{Block, Held, Ring, SLOT};
 pub(crate) use flags::{Reached, begin_wait, copy, raise, reached, signal, words};
 pub(crate) use registry::{Memory, Registry};

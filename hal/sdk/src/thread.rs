@@ -1,8 +1,8 @@
-//! Threads of the plugins' own.
+//! Threads of a plugin's own.
 
 use std::thread::JoinHandle;
 
-use unisono_plugin::{Error, Result, Status};
+use crate::{Error, Result, Status};
 
 /// Starts a thread that takes none of the program's signals: it has the mask from its first instruction
 /// on, as it inherits it.
