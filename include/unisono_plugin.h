@@ -39,7 +39,7 @@ extern "C" {
 
 #define UNISONO_PLUGIN_MAGIC 0x4e4f53494e55ULL /* "UNISON" in memory, little-endian */
 #define UNISONO_PLUGIN_ABI_MAJOR 1
-#define UNISONO_PLUGIN_ABI_MINOR 3
+#define UNISONO_PLUGIN_ABI_MINOR 4
 
 /* ---------------------------------------------------------------- status and errors ---------- */
 
@@ -320,7 +320,9 @@ typedef struct unisono_memory_table { /* [any] */
   /* What lies at an address: AGAIN if it is not this plugin's. */
   unisono_status (*query)(unisono_device device, uint64_t address, unisono_memory_view *view,
                           unisono_error *error);
-  /* A description that another process's device can import; *len <= UNISONO_EXPORT_MAX. */
+  /* A description that another process's device can import; *len <= UNISONO_EXPORT_MAX. As DMABUF: an
+   * int32_t, a descriptor that is the caller's from then on, of the memory from its first byte on,
+   * which must be aligned to a page. */
   unisono_status (*export_memory)(unisono_memory memory, uint32_t how, void *out, uint64_t cap,
                                   uint64_t *len, unisono_error *error);
   /* Map it. Proves that what was mapped is what was exported, and that it cannot shrink. In the
@@ -329,7 +331,8 @@ typedef struct unisono_memory_table { /* [any] */
                                   unisono_memory *out, unisono_memory_view *view,
                                   unisono_error *error);
   /* Make a NIC's finished writes to this device's memory visible to it, before the host or the
-   * stream looks at a flag that came with them. */
+   * stream looks at a flag that came with them. OK at once where they are so by themselves;
+   * ERR_UNSUPPORTED where nothing makes them so: then no NIC is to write there. Never blocks. */
   unisono_status (*flush_remote_writes)(unisono_device device, unisono_error *error);
 } unisono_memory_table;
 
@@ -636,6 +639,37 @@ typedef struct unisono_cpu_table { /* since 1.2 */
   /* What a REDUCE does, with the same bits. Anything but OK: nothing was done. */
   unisono_status (*reduce)(unisono_instance instance, const unisono_command_reduce *command);
 } unisono_cpu_table;
+
+/* ---------------------------------------------------------------- device memory for links ---- */
+
+/* An optional table, by get_interface(UNISONO_DMABUF_INTERFACE), of a plugin whose posted links read
+ * and write the memory of devices by themselves, other plugins' too. The host makes such memory known
+ * by the dma-buf that its device exports; from then on it may export windows in it, and puts may read
+ * it, by the addresses that it has in commands of its device. Flags and counters stay in memory of the
+ * host. [any]; both functions may block. */
+#define UNISONO_DMABUF_INTERFACE "unisono.dmabuf"
+typedef struct unisono_dmabuf { /* since 1.4 */
+  uint32_t struct_size;
+  int32_t fd;       /* the caller's, which may close it once it is added */
+  uint64_t offset;  /* of the memory in the dma-buf */
+  uint64_t bytes;
+  uint64_t address; /* of its first byte */
+  /* Called when writes of the peer's into this memory are complete, before a flag is raised that came
+   * with them: from poll, on the thread that called that. Must not call the plugin. A negative status
+   * is the link's failure. NULL if the device needs no such call. */
+  unisono_status (*flush)(void *context);
+  void *context;
+} unisono_dmabuf;
+typedef struct unisono_dmabuf_table { /* since 1.4 */
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* ERR_UNSUPPORTED where a card or its driver cannot. */
+  unisono_status (*add)(unisono_instance instance, const unisono_dmabuf *memory,
+                        unisono_error *error);
+  /* Forgets what was added at an address. Links that have windows in it or puts that read it are gone:
+   * flush is not called any more. */
+  unisono_status (*remove)(unisono_instance instance, uint64_t address, unisono_error *error);
+} unisono_dmabuf_table;
 
 /* ---------------------------------------------------------------- the plugin ----------------- */
 

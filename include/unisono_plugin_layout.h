@@ -341,6 +341,21 @@
   UNISONO_LAYOUT_FIELD(unisono_cpu_table, ring) \
   UNISONO_LAYOUT_FIELD(unisono_cpu_table, reduce)
 
+#define UNISONO_LAYOUT_unisono_dmabuf \
+  UNISONO_LAYOUT_FIELD(unisono_dmabuf, struct_size) \
+  UNISONO_LAYOUT_FIELD(unisono_dmabuf, fd) \
+  UNISONO_LAYOUT_FIELD(unisono_dmabuf, offset) \
+  UNISONO_LAYOUT_FIELD(unisono_dmabuf, bytes) \
+  UNISONO_LAYOUT_FIELD(unisono_dmabuf, address) \
+  UNISONO_LAYOUT_FIELD(unisono_dmabuf, flush) \
+  UNISONO_LAYOUT_FIELD(unisono_dmabuf, context)
+
+#define UNISONO_LAYOUT_unisono_dmabuf_table \
+  UNISONO_LAYOUT_FIELD(unisono_dmabuf_table, struct_size) \
+  UNISONO_LAYOUT_FIELD(unisono_dmabuf_table, reserved) \
+  UNISONO_LAYOUT_FIELD(unisono_dmabuf_table, add) \
+  UNISONO_LAYOUT_FIELD(unisono_dmabuf_table, remove)
+
 #define UNISONO_LAYOUT_unisono_layout_entry \
   UNISONO_LAYOUT_FIELD(unisono_layout_entry, struct_name) \
   UNISONO_LAYOUT_FIELD(unisono_layout_entry, field) \
@@ -410,6 +425,8 @@
   UNISONO_LAYOUT_unisono_link_statistics \
   UNISONO_LAYOUT_unisono_link_table \
   UNISONO_LAYOUT_unisono_cpu_table \
+  UNISONO_LAYOUT_unisono_dmabuf \
+  UNISONO_LAYOUT_unisono_dmabuf_table \
   UNISONO_LAYOUT_unisono_layout_entry \
   UNISONO_LAYOUT_unisono_plugin
 

@@ -203,7 +203,8 @@ impl Device {
     /// Makes a NIC's finished writes to this device's memory visible to it.
     ///
     /// # Errors
-    /// What the plugin says.
+    /// What the plugin says; [`Status::Unsupported`] where nothing makes them visible: no NIC is to write
+    /// there.
     pub fn flush_remote_writes(&self) -> Result<()> {
         let function = self.data().tables.memory.flush_remote_writes;
         call_done(self.data().name, "memory.flush_remote_writes", |error| {

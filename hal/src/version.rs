@@ -15,6 +15,8 @@ const ADDED: &[(u16, &str, &str)] = &[
     (2, "unisono_command_call", "*"),
     (2, "unisono_cpu_table", "*"),
     (3, "unisono_link_statistics", "recovered"),
+    (4, "unisono_dmabuf", "*"),
+    (4, "unisono_dmabuf_table", "*"),
 ];
 
 /// The version of the contract that a host speaks.
@@ -145,6 +147,6 @@ mod tests {
     fn a_host_is_never_newer_than_it_is() {
         assert_eq!(HostVersion::with_minor(9), HostVersion::CURRENT);
         assert_eq!(HostVersion::with_minor(0).minor(), 0);
-        assert_eq!(HostVersion::CURRENT.to_string(), "1.3");
+        assert_eq!(HostVersion::CURRENT.to_string(), "1.4");
     }
 }

@@ -148,6 +148,8 @@ all!(
     LinkStatistics,
     LinkTable,
     CpuTable,
+    Dmabuf,
+    DmabufTable,
     LayoutEntry,
     Plugin,
 );

@@ -8,6 +8,7 @@
 mod command;
 mod cpu;
 mod device;
+mod dmabuf;
 mod error;
 mod event;
 mod handle;
@@ -24,6 +25,7 @@ mod stream;
 pub use command::*;
 pub use cpu::*;
 pub use device::*;
+pub use dmabuf::*;
 pub use error::*;
 pub use event::*;
 pub use handle::*;

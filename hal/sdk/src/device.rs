@@ -196,13 +196,13 @@ pub trait Device: Send + Sync + 'static {
         )))
     }
 
-    /// Makes a NIC's finished writes to this device's memory visible to it.
+    /// Makes a NIC's finished writes to this device's memory visible to it. Never blocks.
     ///
     /// # Errors
-    /// What the driver says.
+    /// What the driver says; unsupported where nothing makes them visible, so that no NIC is to write there.
     fn flush_remote_writes(&self) -> Result<()> {
         Err(Error::unsupported(
-            "this device needs or has no flush of remote writes",
+            "this device has no flush of remote writes",
         ))
     }
 

@@ -40,6 +40,7 @@ mod batch;
 mod channel;
 mod cpu;
 mod device;
+mod dmabuf;
 mod error;
 mod event;
 mod host;
@@ -62,6 +63,7 @@ pub use cpu::{CpuInstance, cpu_interface};
 pub use device::{
     Device, DeviceId, DeviceInfo, DeviceKind, EventSides, NoDevice, Place, Side, SupportQuery,
 };
+pub use dmabuf::{Dmabuf, DmabufInstance, Flush, dmabuf_interface};
 pub use error::{Error, Result, Status};
 pub use event::{Event, NoEvent};
 pub use host::{Host, Level};

@@ -425,7 +425,7 @@ impl<R: Runtime> Memory for AcceleratorMemory<R> {
             }
             (MemoryExport::Dmabuf, What::Device { block, offset }) => {
                 let file = block.dmabuf(*offset, self.view.bytes)?;
-                Ok(file.into_raw_fd().to_le_bytes().to_vec())
+                Ok(file.into_raw_fd().to_ne_bytes().to_vec())
             }
             (MemoryExport::Dmabuf, What::Host { .. } | What::Piece(_) | What::Nothing) => Err(
                 Error::unsupported("host memory cannot be exported as a dma-buf"),

@@ -22,7 +22,6 @@
 //! **Sleep.** A link sleeps on a descriptor ([`arm`](unisono_plugin::Link::arm)): that of its completion
 //! queues. The plugin has no threads.
 
-mod dmabuf;
 mod link;
 mod memory;
 mod nic;
@@ -33,7 +32,6 @@ pub mod sys;
 mod verbs;
 mod wire;
 
-pub use dmabuf::{DMABUF_INTERFACE, DmabufTable};
 pub use link::{Control, RoceLink};
 pub use params::PARAMS;
 pub use plugin::{RoceInstance, RocePlugin};

@@ -155,6 +155,12 @@ pub const PARAMS: &[Param] = &[
         0,
         1 << 30,
     ),
+    Param::bool(
+        "dmabuf",
+        "Cards read and write the memory of devices by themselves, where the device exports it as a \
+         dma-buf; false stages it in the host's memory.",
+        true,
+    ),
     Param::bytes(
         "bandwidth",
         "Bytes per second to report for each rail; 0 takes the port's rate.",
@@ -197,6 +203,7 @@ pub(crate) struct Config {
     pub(crate) message: u64,
     /// `None` goes by the number of rails.
     pub(crate) stripe: Option<u64>,
+    pub(crate) dmabuf: bool,
     pub(crate) bandwidth: Option<u64>,
     pub(crate) latency: Duration,
 }
@@ -239,6 +246,7 @@ impl Config {
             staging: params.bytes("staging")?,
             message: params.bytes("message")?,
             stripe: Some(params.bytes("stripe")?).filter(|stripe| *stripe > 0),
+            dmabuf: params.bool("dmabuf")?,
             bandwidth: Some(params.bytes("bandwidth")?).filter(|rate| *rate > 0),
             latency: params.duration("latency")?,
         })

@@ -1,15 +1,14 @@
 //! The plugin and its instances.
 
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use unisono_plugin::{
-    Context, DeviceId, Error, Host, HostRange, Instance, Level, LinkInfo, LinkRequest, LinkType,
-    NoDevice, Param, Plugin, Result, Scope, Status, log,
+    Context, DeviceId, Dmabuf, DmabufInstance, Error, Host, HostRange, Instance, Level, LinkInfo,
+    LinkRequest, LinkType, NoDevice, Param, Plugin, Result, Scope, Status, dmabuf_interface, log,
 };
 
-use crate::dmabuf::{self, DMABUF_INTERFACE};
 use crate::link::{Grave, Inner, RoceLink};
 use crate::memory::{Memory, Registry};
 use crate::nic::{LinkLayer, Rails};
@@ -30,19 +29,7 @@ pub struct RocePlugin;
 pub struct RoceInstance {
     shared: Arc<Shared>,
     address: Vec<u8>,
-    dmabuf: OnceLock<Table>,
 }
-
-/// The table for device memory, once it was asked for.
-#[derive(Debug)]
-struct Table(*const c_void);
-
-#[allow(unsafe_code, reason = "a pointer to what never changes")]
-// SAFETY: the table is never freed nor changed, and its functions may be called from any thread.
-unsafe impl Send for Table {}
-#[allow(unsafe_code, reason = "as above")]
-// SAFETY: as above.
-unsafe impl Sync for Table {}
 
 /// What the links of an instance share.
 #[derive(Debug)]
@@ -94,7 +81,6 @@ impl Plugin for RocePlugin {
         }
         Ok(RoceInstance {
             address: address.encode(),
-            dmabuf: OnceLock::new(),
             shared: Arc::new(Shared {
                 config,
                 host: context.host,
@@ -138,13 +124,10 @@ impl Instance for RoceInstance {
     }
 
     fn interface(&self, id: &str) -> *const c_void {
-        if id == DMABUF_INTERFACE {
-            let table = self
-                .dmabuf
-                .get_or_init(|| Table(dmabuf::table(&self.shared)));
-            return table.0;
+        match self.shared.config.dmabuf {
+            true => dmabuf_interface::<Self>(id),
+            false => std::ptr::null(),
         }
-        std::ptr::null()
     }
 
     fn create_link(&self, request: LinkRequest<'_>) -> Result<RoceLink> {
@@ -171,6 +154,16 @@ impl Instance for RoceInstance {
         self.shared.tend();
         let inner = Inner::new(Arc::clone(&self.shared), request.channel, peer)?;
         Ok(RoceLink::new(inner))
+    }
+}
+
+impl DmabufInstance for RoceInstance {
+    fn add_dmabuf(&self, memory: Dmabuf<'_>) -> Result<()> {
+        self.shared.registry.add_device(&self.shared.rails, &memory)
+    }
+
+    fn remove_dmabuf(&self, address: u64) -> Result<()> {
+        self.shared.registry.remove_device(address)
     }
 }
 

@@ -84,6 +84,10 @@ fn since_1_3(field: &str) -> bool {
     field == "unisono_link_statistics.recovered"
 }
 
+fn since_1_4(field: &str) -> bool {
+    field.starts_with("unisono_dmabuf")
+}
+
 #[test]
 fn the_first_minor_knows_less() {
     let plugin = load(&fixture("minor_1_0"));
@@ -92,6 +96,7 @@ fn the_first_minor_knows_less() {
     let later = |f: &String| {
         f.starts_with("unisono_link_statistics.")
             || since_1_2(f)
+            || since_1_4(f)
             || [
                 "unisono_link_table.statistics",
                 "unisono_link_info.rail",
@@ -101,7 +106,7 @@ fn the_first_minor_knows_less() {
     };
     let until_1_1 = ours
         .iter()
-        .filter(|f| !since_1_2(f) && !since_1_3(f))
+        .filter(|f| !since_1_2(f) && !since_1_3(f) && !since_1_4(f))
         .count();
     assert!(ours.iter().all(later) && until_1_1 == 10, "{ours:?}");
     assert!(theirs.is_empty(), "{theirs:?}");
@@ -117,7 +122,9 @@ fn the_second_minor_knows_less() {
     assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 1));
     let (ours, theirs) = differences(plugin);
     assert!(
-        ours.iter().all(|f| since_1_2(f) || since_1_3(f)) && ours.len() == 19,
+        ours.iter()
+            .all(|f| since_1_2(f) || since_1_3(f) || since_1_4(f))
+            && ours.iter().filter(|f| !since_1_4(f)).count() == 19,
         "{ours:?}"
     );
     assert!(theirs.is_empty(), "{theirs:?}");
@@ -129,15 +136,27 @@ fn the_third_minor_knows_less() {
     let plugin = load(&fixture("minor_1_2"));
     assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 2));
     let (ours, theirs) = differences(plugin);
-    assert_eq!(ours, ["unisono_link_statistics.recovered"]);
+    let until_1_3: Vec<_> = ours.iter().filter(|f| !since_1_4(f)).collect();
+    assert_eq!(until_1_3, ["unisono_link_statistics.recovered"]);
+    assert!(theirs.is_empty(), "{theirs:?}");
+    assert_eq!(latencies(plugin, 88), [100, 200]);
+}
+
+#[test]
+fn the_fourth_minor_knows_less() {
+    let plugin = load(&fixture("minor_1_3"));
+    assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 3));
+    let (ours, theirs) = differences(plugin);
+    assert!(ours.iter().all(|f| since_1_4(f)), "{ours:?}");
+    assert_eq!(ours.len(), 11, "{ours:?}");
     assert!(theirs.is_empty(), "{theirs:?}");
     assert_eq!(latencies(plugin, 88), [100, 200]);
 }
 
 #[test]
 fn a_newer_minor_knows_more() {
-    let plugin = load(&fixture("minor_1_4"));
-    assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 4));
+    let plugin = load(&fixture("minor_1_5"));
+    assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 5));
     let (ours, theirs) = differences(plugin);
     assert!(ours.is_empty(), "{ours:?}");
     assert_eq!(theirs.len(), 5, "{theirs:?}");

@@ -165,6 +165,7 @@ fn every_constant_agrees() {
     let texts = [
         ("PLUGIN_QUERY_SYMBOL", unisono_abi::QUERY_SYMBOL),
         ("CPU_INTERFACE", unisono_abi::CPU_INTERFACE),
+        ("DMABUF_INTERFACE", unisono_abi::DMABUF_INTERFACE),
     ];
     for (name, _) in texts {
         let _ = writeln!(source, "  printf(\"%s\\n\", UNISONO_{name});");
@@ -197,6 +198,7 @@ fn no_constant_is_left_out() {
         "PLUGIN_EXPORT",
         "PLUGIN_QUERY_SYMBOL",
         "CPU_INTERFACE",
+        "DMABUF_INTERFACE",
         "DEVICE",
         "EXPORT",
         "PLACE",

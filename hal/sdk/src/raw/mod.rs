@@ -7,6 +7,7 @@
 
 pub mod cpu;
 mod device;
+pub mod dmabuf;
 mod event;
 mod guard;
 mod handle;

@@ -22,6 +22,7 @@ macro_rules! versioned {
 versioned!(
     Channel,
     DeviceInfo,
+    Dmabuf,
     Error,
     Host,
     InstanceInfo,

@@ -54,6 +54,10 @@ impl Folder {
         Some(Duration::from_millis(milliseconds.into()))
     }
 
+    pub fn takes_dmabufs(&self) -> bool {
+        !self.0.join("no_dmabuf").exists()
+    }
+
     pub fn inline_max(&self) -> u32 {
         self.number("inline").unwrap_or(256)
     }

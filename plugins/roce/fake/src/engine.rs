@@ -196,18 +196,19 @@ pub fn request(pair: &mut Pair, number: u32, state: &mut State, weather: &mut We
                 key,
                 print: before,
             } => {
-                if !state.may(*key, pair.domain, *address, u64::from(*bytes), 0) {
+                let found = state.find(*key, pair.domain, *address, u64::from(*bytes), 0);
+                let Some(source) = found else {
                     fail(pair, number, wc_status::LOC_PROT_ERR, state);
                     return;
-                }
+                };
                 // Once it is at the peer it may change, though this end may not know yet.
                 let resent = work.end != 0 || requester.retries > 0;
-                if !resent && print(*address, *bytes) != *before {
+                if !resent && print(source, *bytes) != *before {
                     broken("a source has changed before it was sent");
                 }
-                let at = (*address + u64::from(sent)) as *const u8;
                 // SAFETY: registered memory is mapped.
-                unsafe { std::slice::from_raw_parts(at, length as usize) }.to_vec()
+                unsafe { std::slice::from_raw_parts(source.add(sent as usize), length as usize) }
+                    .to_vec()
             }
         };
         let last = sent + length == total;
@@ -428,18 +429,22 @@ fn respond(
 
 fn write(pair: &mut Pair, number: u32, head: Head, payload: &[u8], state: &mut State) -> Kind {
     let at = head.remote.wrapping_add(u64::from(head.before));
+    let mut to = std::ptr::null_mut();
     if !payload.is_empty() {
         let right = access::REMOTE_WRITE;
-        let bytes = payload.len() as u64;
-        if pair.access & right == 0 || !state.may(head.key, pair.domain, at, bytes, right) {
-            return Kind::Access;
+        let found = state.find(head.key, pair.domain, at, payload.len() as u64, right);
+        match found.filter(|_| pair.access & right != 0) {
+            Some(found) => to = found,
+            None => return Kind::Access,
         }
     }
     if head.immediate.is_some() && pair.responder.receives.is_empty() {
         return Kind::NotReady;
     }
-    // SAFETY: the memory is registered for the peer to write.
-    unsafe { std::ptr::copy_nonoverlapping(payload.as_ptr(), at as *mut u8, payload.len()) };
+    if !payload.is_empty() {
+        // SAFETY: the memory is registered for the peer to write.
+        unsafe { std::ptr::copy_nonoverlapping(payload.as_ptr(), to, payload.len()) };
+    }
     if let Some(immediate) = head.immediate
         && let Some(receive) = pair.responder.receives.pop_front()
     {
@@ -467,13 +472,15 @@ fn deliver(pair: &mut Pair, number: u32, head: Head, payload: &[u8], state: &mut
     }
     let bytes = payload.len() as u64;
     if bytes > 0
-        && !state.may(
-            receive.key,
-            pair.domain,
-            address,
-            bytes,
-            access::LOCAL_WRITE,
-        )
+        && state
+            .find(
+                receive.key,
+                pair.domain,
+                address,
+                bytes,
+                access::LOCAL_WRITE,
+            )
+            .is_none()
     {
         return Kind::Invalid;
     }

@@ -14,7 +14,9 @@ use crate::device::{self, Folder};
 use crate::engine::{Engine, Weather, flush, request};
 use crate::packet::{Socket, address};
 use crate::queue::{Bell, Queue};
-use crate::state::{Pair, Receive, Region, Requester, Responder, Source, Work, print, state};
+use crate::state::{
+    Mapped, Pair, Receive, Region, Requester, Responder, Source, State, Work, print, state,
+};
 
 /// Pieces of work that a queue pair takes at most.
 const DEPTH_MAX: u32 = 8192;
@@ -239,11 +241,18 @@ unsafe extern "C" fn ibv_reg_mr(
     let length = at as usize + bytes - from;
     let mut seen = vec![0_u8; length.div_ceil(page)];
     // SAFETY: the kernel looks at the range and writes a byte for each page.
-    if unsafe { libc::mincore(from as *mut c_void, length, seen.as_mut_ptr()) } != 0 {
+    let there = unsafe { libc::mincore(from as *mut c_void, length, seen.as_mut_ptr()) } == 0;
+    // Nor can those of a device, of which the CPU has addresses alone.
+    if !there
+        || bytes == 0
+        || ![0, bytes - 1]
+            .iter()
+            .all(|byte| is_readable(at as usize + byte))
+    {
         fail(libc::EFAULT);
         return null_mut();
     }
-    region(pd, at as u64, bytes as u64, access)
+    region(pd, at as u64, bytes as u64, access, None)
 }
 
 #[unsafe(no_mangle)]
@@ -255,18 +264,35 @@ unsafe extern "C" fn ibv_reg_dmabuf_mr(
     fd: c_int,
     access: c_int,
 ) -> *mut Mr {
-    // Any file stands for a device's memory here: `iova` must be where it is mapped, so that
-    // packets find the bytes.
-    // SAFETY: a plain system call.
-    let end = unsafe { libc::lseek(fd, 0, libc::SEEK_END) };
-    if end < 0 || offset + bytes as u64 > end.cast_unsigned() {
-        fail(libc::EINVAL);
+    // SAFETY: the caller's.
+    let folder = unsafe { &(*(*pd).context.cast::<OwnContext>()).folder };
+    if !folder.takes_dmabufs() {
+        fail(libc::EOPNOTSUPP);
         return null_mut();
     }
-    region(pd, iova, bytes as u64, access)
+    let Some(mapped) = Mapped::new(fd, offset, bytes as u64) else {
+        fail(libc::EINVAL);
+        return null_mut();
+    };
+    region(pd, iova, bytes as u64, access, Some(mapped))
 }
 
-fn region(pd: *mut Pd, at: u64, bytes: u64, access: c_int) -> *mut Mr {
+/// Whether the CPU can reach a byte.
+fn is_readable(at: usize) -> bool {
+    let mut byte = 0_u8;
+    let to = libc::iovec {
+        iov_base: (&raw mut byte).cast(),
+        iov_len: 1,
+    };
+    let from = libc::iovec {
+        iov_base: at as *mut c_void,
+        iov_len: 1,
+    };
+    // SAFETY: the kernel reads the byte if it can, and writes it to this frame.
+    unsafe { libc::process_vm_readv(libc::getpid(), &raw const to, 1, &raw const from, 1, 0) == 1 }
+}
+
+fn region(pd: *mut Pd, at: u64, bytes: u64, access: c_int, mapped: Option<Mapped>) -> *mut Mr {
     let mut state = state();
     state.last_key = state.last_key.wrapping_add(1);
     let key = state.last_key;
@@ -277,6 +303,7 @@ fn region(pd: *mut Pd, at: u64, bytes: u64, access: c_int) -> *mut Mr {
             bytes,
             access,
             domain: pd as usize,
+            mapped,
         },
     );
     // SAFETY: the caller's domain, under the lock.
@@ -583,13 +610,7 @@ fn look_in_vain(number: u32) -> bool {
     true
 }
 
-fn modify(
-    pair: &mut Pair,
-    number: u32,
-    attr: &QpAttr,
-    mask: c_int,
-    state: &mut crate::state::State,
-) -> c_int {
+fn modify(pair: &mut Pair, number: u32, attr: &QpAttr, mask: c_int, state: &mut State) -> c_int {
     let wanted = match (pair.state, attr.qp_state) {
         (_, qp_state::ERR) => qp_mask::STATE,
         (qp_state::RESET, qp_state::INIT) => {
@@ -729,7 +750,7 @@ unsafe extern "C" fn post_send(qp: *mut Qp, first: *mut SendWr, bad: *mut *mut S
     while !at.is_null() {
         // SAFETY: the caller's list.
         let work = unsafe { &*at };
-        match take(&pair, work) {
+        match take(&pair, work, &state) {
             Ok(taken) => {
                 pair.sends += 1;
                 pair.requester.work.push_back(taken);
@@ -758,7 +779,7 @@ unsafe extern "C" fn post_send(qp: *mut Qp, first: *mut SendWr, bad: *mut *mut S
 }
 
 /// Checks a piece of work and takes what is inline.
-fn take(pair: &Pair, work: &SendWr) -> Result<Work, c_int> {
+fn take(pair: &Pair, work: &SendWr, state: &State) -> Result<Work, c_int> {
     if pair.state != qp_state::RTS && pair.state != qp_state::ERR {
         return Err(libc::EINVAL);
     }
@@ -785,7 +806,16 @@ fn take(pair: &Pair, work: &SendWr) -> Result<Work, c_int> {
             address: piece.addr,
             bytes: piece.length,
             key: piece.lkey,
-            print: print(piece.addr, piece.length),
+            // Of what is not registered nothing is sent.
+            print: state
+                .find(
+                    piece.lkey,
+                    pair.domain,
+                    piece.addr,
+                    u64::from(piece.length),
+                    0,
+                )
+                .map_or(0, |source| print(source, piece.length)),
         }
     };
     Ok(Work {

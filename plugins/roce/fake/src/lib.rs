@@ -6,7 +6,11 @@
 //!
 //! - `cut`: while this file is there, no packet leaves or reaches the device;
 //! - `loss`: of so many packets in a thousand, all are lost;
-//! - `inline`: the longest inline write, in bytes.
+//! - `inline`: the longest inline write, in bytes;
+//! - `no_dmabuf`: while this file is there, the device registers no dma-buf.
+//!
+//! Any file stands for a dma-buf: the device maps it for itself, and reads and writes it there. The host
+//! need not have the memory mapped, nor be allowed to touch it where it has.
 //!
 //! In that folder the library appends to the file `told` what each queue pair was told of its path and
 //! its patience, a line for each of the two steps in which it is told.

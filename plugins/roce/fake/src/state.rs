@@ -1,6 +1,7 @@
 //! Everything that the library holds, behind one lock.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ffi::c_void;
 use std::os::unix::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
@@ -8,6 +9,8 @@ use std::time::Instant;
 use crate::device::Folder;
 use crate::packet::Socket;
 use crate::queue::Queue;
+
+const PAGE: u64 = 4096;
 
 /// All that is there.
 #[derive(Default)]
@@ -26,12 +29,50 @@ pub struct State {
 unsafe impl Send for State {}
 
 /// Registered memory.
-#[derive(Clone, Copy)]
 pub struct Region {
     pub address: u64,
     pub bytes: u64,
     pub access: i32,
     pub domain: usize,
+    /// Of a dma-buf: where the card has it. Its address is no address of the host's.
+    pub mapped: Option<Mapped>,
+}
+
+/// A device's memory as a card sees it.
+pub struct Mapped {
+    at: *mut c_void,
+    length: usize,
+    /// Where the registered part begins.
+    skip: usize,
+}
+
+impl Mapped {
+    /// Maps `bytes` at `offset` of a dma-buf, for which any file stands here.
+    pub fn new(fd: i32, offset: u64, bytes: u64) -> Option<Self> {
+        // SAFETY: a plain system call.
+        let end = unsafe { libc::lseek(fd, 0, libc::SEEK_END) };
+        let wanted = offset.checked_add(bytes)?;
+        if end < 0 || wanted > end.cast_unsigned() || bytes == 0 {
+            return None;
+        }
+        let skip = (offset % PAGE) as usize;
+        let length = bytes as usize + skip;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let from = (offset - skip as u64).cast_signed();
+        // SAFETY: a new mapping where the kernel finds room.
+        let at = unsafe {
+            let at = std::ptr::null_mut();
+            libc::mmap(at, length, protection, libc::MAP_SHARED, fd, from)
+        };
+        (at != libc::MAP_FAILED).then_some(Self { at, length, skip })
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this one's alone.
+        unsafe { libc::munmap(self.at, self.length) };
+    }
 }
 
 /// A queue pair.
@@ -135,25 +176,37 @@ impl Source {
 }
 
 /// A few bytes of a source, as a number.
-pub fn print(address: u64, bytes: u32) -> u64 {
+pub fn print(source: *const u8, bytes: u32) -> u64 {
     let step = (bytes / 16).max(1);
     (0..bytes).step_by(step as usize).fold(7, |sum: u64, at| {
         // SAFETY: the source is registered, so it is mapped; it is the caller's to keep.
-        let byte = unsafe { ((address + u64::from(at)) as *const u8).read_volatile() };
+        let byte = unsafe { source.add(at as usize).read_volatile() };
         sum.wrapping_mul(31).wrapping_add(u64::from(byte))
     })
 }
 
 impl State {
-    /// Whether bytes lie in what a key stands for, with these rights, in this domain.
-    pub fn may(&self, key: u32, domain: usize, address: u64, bytes: u64, access: i32) -> bool {
-        self.regions.get(&key).is_some_and(|region| {
-            region.domain == domain
-                && region.access & access == access
-                && address >= region.address
-                && address
-                    .checked_add(bytes)
-                    .is_some_and(|end| end <= region.address + region.bytes)
+    /// Where the card finds bytes, if they lie in what a key stands for, with these rights, in this
+    /// domain.
+    pub fn find(
+        &self,
+        key: u32,
+        domain: usize,
+        address: u64,
+        bytes: u64,
+        access: i32,
+    ) -> Option<*mut u8> {
+        let region = self.regions.get(&key)?;
+        let offset = address.checked_sub(region.address)?;
+        let may = region.domain == domain
+            && region.access & access == access
+            && offset.checked_add(bytes)? <= region.bytes;
+        may.then(|| match &region.mapped {
+            None => address as *mut u8,
+            Some(mapped) => {
+                let start = mapped.at.cast::<u8>();
+                start.wrapping_add(mapped.skip + offset as usize)
+            }
         })
     }
 

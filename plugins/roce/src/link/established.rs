@@ -225,6 +225,11 @@ impl Established {
         stopped: bool,
         desk: &mut Desk<'_>,
     ) -> Result<()> {
+        let is_message = |arrival: &Arrival| matches!(arrival, Arrival::Message { .. });
+        if arrivals.iter().any(is_message) {
+            // All that these messages tell of was written before them.
+            desk.windows.flush()?;
+        }
         for arrival in arrivals.drain(..) {
             let lane = &mut self.lanes[index];
             let Arrival::Message {
@@ -362,11 +367,15 @@ fn prepare(
     striping: &Striping,
 ) -> (Shares, Option<Arc<Memory>>) {
     let shares = striping.share(put.total);
+    let (address, bytes) = put.source.span(put.total);
+    // Also what is short: the CPU cannot copy it.
+    if let Some(device) = shared.registry.device(address, bytes) {
+        return (shares, Some(device));
+    }
     let short = put.total as usize <= Record::EAGER_MAX && shares == Shares::Whole;
     if short || !put.source.is_contiguous() {
         return (shares, None);
     }
-    let (address, bytes) = (put.source.address, put.total);
     let memory = windows
         .source(address, bytes)
         .cloned()

@@ -137,7 +137,9 @@ fn first(
     }
     let ends = Some(command);
     let code = said.code(active, put);
-    if put.total as usize <= Record::EAGER_MAX && active.shares == Shares::Whole {
+    let is_short = put.total as usize <= Record::EAGER_MAX && active.shares == Shares::Whole;
+    // What is short and yet registered is a device's.
+    if is_short && active.memory.is_none() {
         if !lane.has_credit() {
             return Step::Stuck;
         }

@@ -40,6 +40,16 @@ impl Source {
         )
     }
 
+    /// Where the memory begins and how long it is that holds so many bytes of the source, and what lies
+    /// between them.
+    pub(crate) const fn span(&self, total: u64) -> (u64, u64) {
+        if self.contiguous || total == 0 {
+            return (self.address, total);
+        }
+        let last = (total / self.piece).saturating_sub(1);
+        (self.address, last * self.stride + self.piece)
+    }
+
     /// Whether all of it lies in one run.
     pub(crate) const fn is_contiguous(&self) -> bool {
         self.contiguous

@@ -104,6 +104,16 @@ impl Windows {
         }
     }
 
+    /// Makes what has landed in windows in devices' memory visible to these.
+    ///
+    /// # Errors
+    /// What a device says.
+    pub(crate) fn flush(&self) -> Result<()> {
+        let memories = self.exported.iter().filter_map(|w| w.memory.as_ref());
+        let flushes = memories.filter_map(|memory| memory.flush());
+        flushes.into_iter().try_for_each(|flush| flush.call())
+    }
+
     /// The registered memory of a window of ours that holds these bytes.
     pub(crate) fn source(&self, address: u64, bytes: u64) -> Option<&Arc<Memory>> {
         self.exported

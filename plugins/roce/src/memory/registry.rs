@@ -1,10 +1,10 @@
 //! What is registered, on every rail at once.
 #![allow(unsafe_code, reason = "registers memory by address")]
 
-use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use unisono_plugin::{Error, HostRange, Result, Status};
+use unisono_plugin::{Dmabuf, Error, Flush, HostRange, Result, Status};
 
 use crate::nic::Rails;
 use crate::verbs::{Access, Region};
@@ -15,6 +15,8 @@ pub(crate) struct Memory {
     range: HostRange,
     /// Whether the CPU can load and store it.
     host: bool,
+    /// What makes finished writes visible to the device that it belongs to.
+    flush: Option<Flush>,
     /// By rail.
     regions: Vec<Region>,
 }
@@ -37,6 +39,7 @@ impl Memory {
         Ok(Self {
             range,
             host: true,
+            flush: None,
             regions,
         })
     }
@@ -47,12 +50,18 @@ impl Memory {
         Self {
             range,
             host: true,
+            flush: None,
             regions: Vec::new(),
         }
     }
 
     pub(crate) const fn is_host(&self) -> bool {
         self.host
+    }
+
+    /// What is to be called after writes into it, before a flag that came with them is raised.
+    pub(crate) const fn flush(&self) -> Option<Flush> {
+        self.flush
     }
 
     pub(crate) fn local_key(&self, rail: usize) -> u32 {
@@ -81,6 +90,7 @@ fn refused(rail: &str, range: HostRange, error: &std::io::Error) -> Error {
     };
     let status = match error.raw_os_error() {
         Some(libc::ENOMEM | libc::EAGAIN) => Status::OutOfMemory,
+        Some(libc::EOPNOTSUPP) => Status::Unsupported,
         _ => Status::Device,
     };
     let what = format!(
@@ -94,6 +104,8 @@ fn refused(rail: &str, range: HostRange, error: &std::io::Error) -> Error {
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     kept: Mutex<Kept>,
+    /// Whether there was ever device memory: else nobody need look for it.
+    devices: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -138,14 +150,27 @@ impl Registry {
             .find(|memory| memory.holds(address, bytes))
     }
 
-    /// Makes device memory known by its dma-buf: commands name it by addresses from `range` on.
-    pub(crate) fn add_device(
-        &self,
-        rails: &Rails,
-        fd: BorrowedFd<'_>,
-        offset: u64,
-        range: HostRange,
-    ) -> Result<()> {
+    /// The device memory that holds these bytes, if some does: the CPU must not touch them.
+    pub(crate) fn device(&self, address: u64, bytes: u64) -> Option<Arc<Memory>> {
+        // Relaxed: who puts from memory has added it before.
+        if !self.devices.load(Ordering::Relaxed) {
+            return None;
+        }
+        let kept = self.lock();
+        let mut devices = kept.devices.iter();
+        devices
+            .find(|memory| memory.holds(address, bytes))
+            .map(Arc::clone)
+    }
+
+    /// Makes device memory known by its dma-buf.
+    pub(crate) fn add_device(&self, rails: &Rails, memory: &Dmabuf<'_>) -> Result<()> {
+        let Dmabuf {
+            fd,
+            offset,
+            range,
+            flush,
+        } = *memory;
         let regions = rails
             .all()
             .iter()
@@ -157,6 +182,7 @@ impl Registry {
         let memory = Arc::new(Memory {
             range,
             host: false,
+            flush,
             regions,
         });
         let mut kept = self.lock();
@@ -167,6 +193,7 @@ impl Registry {
             )));
         }
         kept.devices.push(memory);
+        self.devices.store(true, Ordering::Relaxed);
         Ok(())
     }
 

@@ -41,8 +41,18 @@ pub fn library() -> String {
 impl Devices {
     /// Ethernet devices "fake0", "fake1" and so on, in a process that has no others.
     pub fn ethernet(count: u8) -> Self {
+        Self::none().with(count)
+    }
+
+    /// The same, for other processes, which are told of [`path`](Self::path)`("")` in their environment.
+    pub fn apart(count: u8) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        Self { folder }.with(count)
+    }
+
+    fn with(self, count: u8) -> Self {
         let names = ["fake0", "fake1", "fake2", "fake3"];
-        let devices = Self::none();
+        let devices = self;
         for host in 0..count {
             devices.add(Facts {
                 name: names[usize::from(host)],

@@ -298,6 +298,7 @@ pub fn instance(set: &[(&str, Value)]) -> Result<RoceInstance> {
         ("staging", (256 << 10).into()),
         ("message", (1 << 20).into()),
         ("stripe", 0.into()),
+        ("dmabuf", 1.into()),
         ("bandwidth", 0.into()),
         ("latency", 3000.into()),
     ];
