@@ -172,10 +172,11 @@ impl Arena {
         (u64::from(peer) * u64::from(self.depth) + u64::from(slot)) * self.slot_bytes
     }
 
-    /// Offset of the slot from which this rank sends its n-th pending put to `peer` by a posted link.
+    /// Offset, in the slots part, of the slots from which this rank sends by posted links: they lie to
+    /// each other as those do that it receives into.
     #[must_use]
-    pub fn send_slot(&self, peer: u32, slot: u32) -> u64 {
-        self.slots_bytes() / 2 + self.slot(peer, slot)
+    pub fn sends(&self) -> u64 {
+        self.slots_bytes() / 2
     }
 
     /// Offsets of every flag line of the pair with `peer`: what an abort releases.
@@ -276,8 +277,8 @@ mod tests {
         assert!(used.last().is_some_and(|last| *last < arena.signal_bytes()));
         assert_eq!(arena.flags_of(2).count(), 16 + 3);
         assert_eq!(arena.flags_of(2).next(), Some(arena.data_flag(2, 0)));
-        assert!(arena.send_slot(2, 4) + 4096 <= arena.slots_bytes());
-        assert!(arena.slot(2, 4) < arena.send_slot(0, 0));
+        assert!(arena.sends() + arena.slot(2, 4) + 4096 <= arena.slots_bytes());
+        assert!(arena.slot(2, 4) + 4096 <= arena.sends());
     }
 
     #[test]

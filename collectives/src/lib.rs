@@ -28,9 +28,9 @@ mod tune;
 mod world;
 
 pub use communicator::{
-    AbortHandle, Bottleneck, Buffer, Busiest, Communicator, Explanation, Grid, Group, LinkUse,
-    OnCommunicator, OnStream, ParseGridError, PeerLink, Pending, RawCall, Registration, Window,
-    Work, group,
+    AbortHandle, Bottleneck, Buffer, Busiest, Communicator, Explanation, Grid, Group, LinkEnd,
+    LinkUse, MemoryPath, MemoryPaths, OnCommunicator, OnStream, ParseGridError, PeerLink, Pending,
+    RawCall, Registration, Window, Work, group,
 };
 pub use dtype::{DataType, Element};
 pub use error::{Error, Mismatch, RankStatus, Result, Timeout};

@@ -1,6 +1,7 @@
 //! One rank of the job: its control channel, its plugins and device, the frozen link graph, and the
 //! communicators that it is in.
 
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -49,6 +50,8 @@ pub(crate) struct World {
     pub bell: Option<Memory>,
     pub options: InitOptions,
     communicators: Mutex<Known>,
+    /// What was said already, and is said once.
+    said: Mutex<BTreeSet<String>>,
     /// Communicators that the program holds; the world is left with the last one.
     handles: AtomicUsize,
     left: AtomicBool,
@@ -135,6 +138,7 @@ impl World {
             bell,
             options,
             communicators: Mutex::default(),
+            said: Mutex::default(),
             handles: AtomicUsize::new(0),
             left: AtomicBool::new(false),
         });
@@ -150,11 +154,19 @@ impl World {
     /// A request for memory that peers map, where the device has such memory; elsewhere they reach
     /// it by posted links alone.
     pub(crate) fn shared(&self, request: MemoryRequest) -> MemoryRequest {
-        if self.device.info().reaches(unisono_abi::reach::PROCESS) {
+        use unisono_abi::reach::{DMABUF, PROCESS};
+        let info = self.device.info();
+        if info.reaches(PROCESS) || info.reaches(DMABUF) {
             request.exportable()
         } else {
             request
         }
+    }
+
+    /// Whether something is said for the first time in this job.
+    pub(crate) fn says_first(&self, what: &str) -> bool {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.insert(what.to_owned())
     }
 
     /// Where rank `rank`'s instance of `plugin` listens, if it does.

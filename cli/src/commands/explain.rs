@@ -76,6 +76,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if communicator.rank() == 0 {
         let bottleneck = communicator.bottleneck(&explanation)?;
         output::print(&format!("{explanation}\n{bottleneck}\n"))?;
+        output::print(&communicator.memory_paths().to_string())?;
         output::print(&links(&communicator)?)?;
     }
     communicator.finalize()?;

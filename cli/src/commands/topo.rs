@@ -53,23 +53,28 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             .with_context(|| format!("reading the graph {}", path.display()))?;
         let graph = LinkGraph::from_json(&text)
             .with_context(|| format!("in the graph {}", path.display()))?;
-        return show(args, &graph);
+        return show(args, &graph, "");
     }
     if let Some(code) = args.ranks.launch(None)? {
         return Ok(code);
     }
     let communicator = args.join.join(true)?;
     let code = match communicator.rank() {
-        0 => show(args, communicator.graph())?,
+        0 => {
+            let paths = communicator.memory_paths().to_string();
+            show(args, communicator.graph(), &paths)?
+        }
         _ => ExitCode::SUCCESS,
     };
     communicator.finalize()?;
     Ok(code)
 }
 
-fn show(args: &Args, graph: &LinkGraph) -> Result<ExitCode> {
+/// `paths`: through what memory bytes go between the ranks, for people.
+fn show(args: &Args, graph: &LinkGraph, paths: &str) -> Result<ExitCode> {
     let mut text = match args.format {
-        Format::Table => draw::table(graph),
+        Format::Table if paths.is_empty() => draw::table(graph),
+        Format::Table => format!("{}\n\n{paths}", draw::table(graph).trim_end()),
         Format::Json => graph.to_json(),
         Format::Svg => draw::svg(graph),
         Format::Dot => draw::dot(graph),

@@ -15,6 +15,7 @@ use unisono_hal::{Cpu, ExportKind, LinkRequest, Memory};
 use super::channel::ControlChannel;
 use super::fabric::RankSpeed;
 use super::home::{self, Home, Homes, Kind};
+use super::linked::Told;
 use super::offer::{Offer, find_tokens, put_tokens};
 use super::recording::Records;
 use super::refused::{Refused, put_reasons};
@@ -60,6 +61,7 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
             supports: vec![Support::of(&world.device)],
             refused: Refused::default(),
             records: vec![Records::of(&world.device, &[])],
+            linked: vec![Told::default()],
         }
     };
     let stream = world.device.stream(0)?;
@@ -90,6 +92,7 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
         supports,
         peers.refused,
         Records::refusal(&peers.records),
+        peers.linked,
     ))
 }
 
@@ -103,6 +106,8 @@ struct Connected {
     refused: Refused,
     /// By rank: whether its calls can be recorded.
     records: Vec<Records>,
+    /// By rank: the ends of its links.
+    linked: Vec<Told>,
 }
 
 struct Forming<'a> {
@@ -189,18 +194,19 @@ impl<'a> Forming<'a> {
         let mut peers = Vec::with_capacity(plans.len());
         let ways = self.post(plans, &homes, &kinds)?;
         for ((rank, way), kind) in (0..).zip(ways).zip(&kinds) {
-            let near = homes.of(kind).map_or_else(Near::default, |home| home.near);
-            peers.push(Peer::new(rank, way, near));
+            peers.push(Peer::new(rank, way, homes.near(kind)));
         }
         let ground = self.world.ground.as_ref();
         let bells = Bells::new(ground.and_then(|ground| Cpu::of(&ground.device)), &bells)
             .inspect(|_| memories.extend(bells));
         let arena_bytes = homes.bytes();
         // Imports go before the own arenas: dropping goes in order.
-        memories.extend(homes.into_memories());
+        let (linked, own) = homes.into_memories();
+        memories.extend(own);
         Ok(Connected {
             peers,
             holdings: Holdings {
+                linked,
                 memories,
                 arena_bytes,
                 bells,
@@ -211,6 +217,7 @@ impl<'a> Forming<'a> {
                 .collect(),
             speeds: offers.iter().map(|offer| offer.speed).collect(),
             records: offers.iter().map(|offer| offer.records).collect(),
+            linked: offers.iter().map(|offer| offer.linked.clone()).collect(),
             supports: offers.into_iter().map(|offer| offer.support).collect(),
             refused,
         })
@@ -337,6 +344,7 @@ impl<'a> Forming<'a> {
             speed: self.speed(),
             support: Support::of(&self.world.device),
             records: Records::of(&self.world.device, kinds),
+            linked: homes.told(kinds),
             direct: exports(Kind::Direct),
             staged: exports(Kind::Staged),
             bell: bell.unwrap_or_default(),

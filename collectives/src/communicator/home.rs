@@ -1,12 +1,14 @@
 //! This rank's arenas: where its half of its channels lies.
 //!
-//! A peer that maps the device's memory writes an arena there. One that does not, but is on the node,
-//! writes an arena in host memory that both devices reach; and links write and read one that the CPU
-//! sees. Where the device is the CPU, all three are one. Only what some peer needs is made.
+//! A peer that maps the device's memory writes an arena there, and so do links that reach it by
+//! themselves. A peer that does not, but is on the node, writes an arena in host memory that both devices
+//! reach; and other links write and read one that the CPU sees. Where the device is the CPU, all three are
+//! one. Only what some peer needs is made.
 
 use unisono_abi::stream_can;
-use unisono_hal::{ExportKind, Memory, MemoryKind, MemoryRequest};
+use unisono_hal::{ExportKind, LinkedMemory, Memory, MemoryKind, MemoryRequest};
 
+use super::linked::{self, Ends, LinkEnd, Linked, Told};
 use crate::arena::Arena;
 use crate::error::{Error, Result};
 use crate::execute::Near;
@@ -40,22 +42,66 @@ pub(super) struct Homes {
     direct: Option<Home>,
     staged: Option<Home>,
     posted: Option<Home>,
+    /// What links know of the first.
+    linked: Linked,
+    plain: bool,
 }
 
 impl Homes {
     pub(super) fn new(world: &World, arena: Arena, kinds: &[Kind]) -> Result<Self> {
         let plain = world.device.info().reaches(unisono_abi::reach::HOST);
-        let mut homes = Self::default();
+        let mut homes = Self {
+            plain,
+            ..Self::default()
+        };
+        if !plain {
+            homes.link(world, arena, kinds);
+        }
         for kind in kinds {
             match kind {
                 Kind::Own => {}
                 _ if plain => make(&mut homes.direct, || Home::direct(world, arena))?,
                 Kind::Direct => make(&mut homes.direct, || Home::direct(world, arena))?,
                 Kind::Staged => make(&mut homes.staged, || Home::staged(world, arena))?,
+                Kind::Posted(plugin) if homes.ends(plugin).are(LinkEnd::Device) => {}
                 Kind::Posted(_) => make(&mut homes.posted, || Home::posted(world, arena))?,
             }
         }
         Ok(homes)
+    }
+
+    /// Lets links reach the device's memory by themselves, where it and they can. What cannot is staged.
+    fn link(&mut self, world: &World, arena: Arena, kinds: &[Kind]) {
+        let plugins: Vec<&str> = posted(kinds).collect();
+        let offered = linked::offered(world, &plugins);
+        if offered.is_empty() {
+            return;
+        }
+        match Home::direct(world, arena) {
+            Ok(home) => {
+                self.linked = Linked::new(world, offered, &home.slots);
+                if !self.linked.is_empty() {
+                    self.direct = Some(home);
+                }
+            }
+            Err(error) => log::warn!(
+                "rank {}: device memory is staged in the host's for links: {error}",
+                world.rank
+            ),
+        }
+    }
+
+    /// Where links of a plugin find this rank's bytes.
+    fn ends(&self, plugin: &str) -> Ends {
+        match self.plain {
+            true => Ends::HOST,
+            false => self.linked.ends(plugin),
+        }
+    }
+
+    /// What the others are told of that.
+    pub(super) fn told(&self, kinds: &[Kind]) -> Told {
+        Told::new(posted(kinds).map(|plugin| (plugin.to_owned(), self.ends(plugin))))
     }
 
     /// The arena that a peer of this kind writes.
@@ -64,15 +110,28 @@ impl Homes {
             Kind::Own => return None,
             Kind::Direct => &self.direct,
             Kind::Staged => &self.staged,
+            Kind::Posted(plugin) if self.ends(plugin).receives == LinkEnd::Device => &self.direct,
             Kind::Posted(_) => &self.posted,
         };
         own.as_ref().or(self.direct.as_ref())
     }
 
-    fn all(self) -> impl Iterator<Item = Home> {
-        [self.direct, self.staged, self.posted]
-            .into_iter()
-            .flatten()
+    /// The same as addresses, and where puts to such a peer are sent from.
+    pub(super) fn near(&self, kind: &Kind) -> Near {
+        let near = self.of(kind).map_or_else(Near::default, |home| home.near);
+        match (kind, &self.direct) {
+            (Kind::Posted(plugin), Some(direct)) if self.ends(plugin).sends == LinkEnd::Device => {
+                let Near {
+                    sends, sends_link, ..
+                } = direct.near;
+                Near {
+                    sends,
+                    sends_link,
+                    ..near
+                }
+            }
+            _ => near,
+        }
     }
 
     /// Bytes of all.
@@ -82,11 +141,23 @@ impl Homes {
         homes.map(|home| home.signal.len() + home.slots.len()).sum()
     }
 
-    /// The memory, in the order in which it is to be freed.
-    pub(super) fn into_memories(self) -> impl Iterator<Item = Memory> {
-        self.all()
-            .flat_map(|home| [home.signal, home.slots].into_iter().chain(home.under))
+    /// What links know, then the memory in the order in which it is to be freed.
+    pub(super) fn into_memories(self) -> (Vec<LinkedMemory>, Vec<Memory>) {
+        let homes = [self.direct, self.staged, self.posted];
+        let memories = homes
+            .into_iter()
+            .flatten()
+            .flat_map(|home| [home.signal, home.slots].into_iter().chain(home.under));
+        (self.linked.into_memories().collect(), memories.collect())
     }
+}
+
+/// The plugins of posted links, each as often as it is used.
+fn posted(kinds: &[Kind]) -> impl Iterator<Item = &str> {
+    kinds.iter().filter_map(|kind| match kind {
+        Kind::Posted(plugin) => Some(plugin.as_str()),
+        _ => None,
+    })
 }
 
 fn make(home: &mut Option<Home>, make: impl FnOnce() -> Result<Home>) -> Result<()> {
@@ -101,7 +172,7 @@ fn request(kind: MemoryKind, bytes: u64) -> MemoryRequest {
 }
 
 impl Home {
-    fn new(signal: Memory, slots: Memory, under: Vec<Memory>) -> Result<Self> {
+    fn new(arena: Arena, signal: Memory, slots: Memory, under: Vec<Memory>) -> Result<Self> {
         let host = |memory: &Memory| memory.host_ptr().map_or(0, |at| at as u64);
         if host(&signal) == 0 {
             return Err(Error::Unsupported {
@@ -116,7 +187,9 @@ impl Home {
                 signal: signal.base(),
                 slots: slots.base(),
                 signal_host: host(&signal),
-                slots_host: host(&slots),
+                sends: slots.base() + arena.sends(),
+                // Memory that the CPU does not see, links know by the device's address, if at all.
+                sends_link: slots.host_ptr().map_or(slots.base(), |at| at as u64) + arena.sends(),
                 plain: slots.device().info().reaches(unisono_abi::reach::HOST),
             },
             signal,
@@ -135,7 +208,7 @@ impl Home {
         };
         let signal = alloc(MemoryKind::Signal, signal_bytes)?;
         let slots = alloc(MemoryKind::Data, arena.slots_bytes())?;
-        Self::new(signal, slots, Vec::new())
+        Self::new(arena, signal, slots, Vec::new())
     }
 
     /// Of host memory that every process of the node can map, registered with the device.
@@ -147,7 +220,7 @@ impl Home {
             alloc(MemoryKind::Data, arena.slots_bytes())?,
         ];
         let [signal, slots] = [&under[0], &under[1]].map(|memory| register(world, memory));
-        Self::new(signal?, slots?, under)
+        Self::new(arena, signal?, slots?, under)
     }
 
     /// Of memory that the device reaches and links do too.
@@ -164,7 +237,7 @@ impl Home {
                 ),
             });
         }
-        Self::new(signal, slots, Vec::new())
+        Self::new(arena, signal, slots, Vec::new())
     }
 
     /// What a peer of this kind imports: the signal part and the slots. Nothing where memory cannot

@@ -1,6 +1,7 @@
 //! What the ranks of a communicator tell each other while it forms, as bytes.
 
 use super::fabric::RankSpeed;
+use super::linked::Told;
 use super::recording::Records;
 use super::support::Support;
 use super::wire::{Reader, put_bytes};
@@ -14,6 +15,8 @@ pub(super) struct Offer {
     pub speed: RankSpeed,
     pub support: Support,
     pub records: Records,
+    /// Where its links find its bytes.
+    pub linked: Told,
     /// What maps the signal part and the slots, of the device's memory and of the host's.
     pub direct: [Vec<u8>; 2],
     pub staged: [Vec<u8>; 2],
@@ -30,6 +33,7 @@ impl Offer {
         out.extend_from_slice(&self.speed.cores.to_le_bytes());
         self.support.put(&mut out);
         out.push(self.records.code());
+        self.linked.put(&mut out);
         for bytes in self.direct.iter().chain(&self.staged) {
             put_bytes(&mut out, bytes);
         }
@@ -50,6 +54,7 @@ impl Offer {
             },
             support: Support::parse(&mut reader)?,
             records: Records::from_code(reader.u8()?)?,
+            linked: Told::parse(&mut reader)?,
             direct: [reader.bytes()?.to_vec(), reader.bytes()?.to_vec()],
             staged: [reader.bytes()?.to_vec(), reader.bytes()?.to_vec()],
             bell: reader.bytes()?.to_vec(),
@@ -101,6 +106,8 @@ mod tests {
             },
             support: Support::parse(&mut Reader(&support)).expect("it is whole"),
             records: Records::from_code((slots % 4) as u8).expect("there are four"),
+            linked: Told::parse(&mut Reader(&[1, 2, 0, 0, 0, b'a', b'b', 1, 2]))
+                .expect("it is whole"),
             direct: [a, b],
             staged: [c, d],
             bell,

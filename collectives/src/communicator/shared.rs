@@ -10,6 +10,7 @@ use unisono_plan::cost::Fabric;
 use unisono_plan::select::Overrides;
 
 use super::let_go::LetGo;
+use super::linked;
 use super::plans::Plans;
 use super::refused::Refused;
 use super::support::Support;
@@ -64,6 +65,8 @@ pub(crate) struct Shared {
     pub(super) refused: Refused,
     /// Why its calls cannot be recorded into graphs, the same on all ranks.
     pub(super) unrecorded: Option<String>,
+    /// By rank: where links find its bytes.
+    pub(super) linked: Vec<linked::Told>,
     pub generation: u32,
     exchanges: AtomicU64,
     shrinks: AtomicU64,
@@ -105,6 +108,7 @@ impl Shared {
         supports: Vec<Support>,
         refused: Refused,
         unrecorded: Option<String>,
+        linked: Vec<linked::Told>,
     ) -> Arc<Self> {
         let position = members.iter().position(|m| *m == world.rank);
         let shared = Arc::new(Self {
@@ -125,6 +129,7 @@ impl Shared {
             supports,
             refused,
             unrecorded,
+            linked,
             generation: crate::fork::generation(),
             exchanges: AtomicU64::new(exchanges),
             shrinks: AtomicU64::new(0),

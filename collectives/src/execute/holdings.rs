@@ -1,10 +1,13 @@
 //! What a lane keeps for its channels: memory, and the bells of peers that its own stream cannot ring.
 
-use unisono_hal::{Cpu, Memory};
+use unisono_hal::{Cpu, LinkedMemory, Memory};
 
 /// What a lane keeps until its streams and links are gone.
 #[derive(Default)]
 pub(crate) struct Holdings {
+    /// What links know of the arenas.
+    #[expect(dead_code, reason = "held, and taken back with the lane")]
+    pub linked: Vec<LinkedMemory>,
     /// What peers gave to map, then this rank's arenas: freed in this order.
     #[expect(dead_code, reason = "held, and freed with the lane")]
     pub memories: Vec<Memory>,

@@ -98,26 +98,28 @@ pub(crate) struct Own {
 /// that does not reach that.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Near {
-    /// For commands of this rank's device.
+    /// For commands of this rank's device. Its links send from `sends` on.
     pub signal: u64,
     pub slots: u64,
-    /// For the CPU and for links; `slots_host` is 0 where the CPU does not see the slots.
+    pub sends: u64,
+    /// For the CPU and for links.
     pub signal_host: u64,
-    pub slots_host: u64,
+    /// For links: what `sends` is for the device.
+    pub sends_link: u64,
     /// The device is the CPU: links read whatever it reads, callers' buffers too.
     pub plain: bool,
 }
 
 impl Near {
-    /// A run among the slots, where a link finds it. Where the CPU is the device, all memory is alike and
-    /// the two addresses are one.
+    /// A run among the slots to send from, where a link finds it. Where the CPU is the device, all memory
+    /// is alike and the two addresses are one.
     fn at_link(&self, run: Run) -> Run {
         if run.bytes == 0 {
             return run;
         }
-        let address = run.address.wrapping_sub(self.slots);
+        let address = run.address.wrapping_sub(self.sends);
         Run {
-            address: address.wrapping_add(self.slots_host),
+            address: address.wrapping_add(self.sends_link),
             ..run
         }
     }
@@ -190,7 +192,7 @@ impl Peer {
                 signal + own.arena.data_flag(own.rank, flag) + INLINE_OFFSET
             }
             Way::Mapped { slots, .. } => slots + own.arena.slot(own.rank, slot),
-            Way::Own | Way::Posted(_) => self.near.slots + own.arena.send_slot(self.rank, slot),
+            Way::Own | Way::Posted(_) => self.near.sends + own.arena.slot(self.rank, slot),
         }
     }
 
