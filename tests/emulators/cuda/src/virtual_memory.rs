@@ -258,6 +258,9 @@ driver! {
 
     fn cuFlushGPUDirectRDMAWrites(target: u32, scope: u32) {
         current()?;
+        if !machine()?.facts.has(Capability::Flush) {
+            return Err(code::NOT_SUPPORTED);
+        }
         if target != 0 || ![100, 200].contains(&scope) {
             return Err(code::INVALID_VALUE);
         }

@@ -161,6 +161,8 @@ pub enum Capability {
     HostRegister,
     /// dma-buf export.
     Dmabuf,
+    /// A call that makes visible what others wrote to a device's memory.
+    Flush,
     /// 64-bit writes and waits in streams.
     StreamMemory,
     /// What streams record can be run.

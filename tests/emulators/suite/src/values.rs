@@ -1,10 +1,14 @@
 //! Elements in a device's memory.
 #![allow(unsafe_code, reason = "copies between memory by address")]
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use unisono::Element;
 use unisono::hal::{Batch, Device, Memory, MemoryKind, MemoryRequest, Queue, State};
+
+/// Bytes copied in and out so far.
+static COPIED: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
 /// A buffer of device memory, and pinned memory beside it.
 pub struct Values<T> {
@@ -42,6 +46,12 @@ impl<T: Element> Values<T> {
         self.memory.base()
     }
 
+    /// Bytes that this process has copied to devices and from them by such buffers.
+    #[must_use]
+    pub fn copied() -> [u64; 2] {
+        COPIED.each_ref().map(|count| count.load(Ordering::Relaxed))
+    }
+
     fn bytes(&self) -> usize {
         self.len * size_of::<T>()
     }
@@ -53,12 +63,14 @@ impl<T: Element> Values<T> {
         // SAFETY: staging of as many bytes, which no copy uses now.
         unsafe { std::ptr::copy_nonoverlapping(values.as_ptr().cast(), to, self.bytes()) };
         self.copy(self.memory.base(), self.staging.base());
+        COPIED[0].fetch_add(self.bytes() as u64, Ordering::Relaxed);
     }
 
     /// What it holds.
     #[must_use]
     pub fn read(&self) -> Vec<T> {
         self.copy(self.staging.base(), self.memory.base());
+        COPIED[1].fetch_add(self.bytes() as u64, Ordering::Relaxed);
         let from = self.staging.host_ptr().expect("staging that the CPU sees");
         let mut out = Vec::with_capacity(self.len);
         // SAFETY: as many elements, any bits of which are values; the vector has room for them.
