@@ -424,6 +424,12 @@ impl<R: Runtime> Memory for AcceleratorMemory<R> {
                 Ok(description.pack())
             }
             (MemoryExport::Dmabuf, What::Device { block, offset }) => {
+                let page = rustix::param::page_size() as u64;
+                if !self.view.base.is_multiple_of(page) {
+                    return Err(Error::invalid(format!(
+                        "a dma-buf begins with a page: allocate memory that is aligned to {page} bytes"
+                    )));
+                }
                 let file = block.dmabuf(*offset, self.view.bytes)?;
                 Ok(file.into_raw_fd().to_ne_bytes().to_vec())
             }

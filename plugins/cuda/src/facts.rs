@@ -112,7 +112,11 @@ fn facts(api: &Api, device: i32, all: &[i32]) -> Result<Facts> {
     check(api, "cuDeviceTotalMem", code)?;
     let descriptors = has(A::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)
         && has(A::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED);
-    let dmabuf = has(A::CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED) && api.range_handle.is_some();
+    // What is shared by descriptor is made apart from its addresses, and not every device lets cards
+    // reach that.
+    let dmabuf = has(A::CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED)
+        && api.range_handle.is_some()
+        && (!descriptors || has(A::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED));
     let peers = all
         .iter()
         .any(|other| *other != device && can_access(api, device, *other));

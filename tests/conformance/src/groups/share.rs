@@ -1,5 +1,9 @@
 //! Memory that other processes map, and what goes through it.
 
+#![allow(unsafe_code, reason = "takes a descriptor that a plugin gives")]
+
+use std::os::fd::FromRawFd;
+
 use unisono_abi::{command_kind, reach};
 use unisono_hal::{Device, ExportKind, Memory, MemoryKind, MemoryRequest, Place};
 
@@ -155,15 +159,27 @@ fn not_exportable(case: &Case) -> Checked {
     if let Err(error) = memory.export(ExportKind::Process) {
         refused::<()>("exporting it", Err(error), &[])?;
     }
-    if let Err(error) = exportable(&device, 4096)?.export(ExportKind::DmaBuf) {
-        refused::<()>("exporting it as a dma-buf", Err(error), &[])?;
-    } else {
-        ensure!(
-            device.info().reaches(reach::DMABUF),
-            "it exports what it says it cannot"
-        );
+    let request = MemoryRequest::new(MemoryKind::Data, 4096).exportable();
+    match device
+        .alloc(&request.align(65536))?
+        .export(ExportKind::DmaBuf)
+    {
+        Err(error) => refused::<()>("exporting it as a dma-buf", Err(error), &[]).map(drop),
+        Ok(description) => {
+            let file = <[u8; 4]>::try_from(description.as_slice()).map(i32::from_ne_bytes);
+            // SAFETY: by the contract it is a descriptor of this process's own.
+            let file = file.map(|file| unsafe { std::fs::File::from_raw_fd(file) });
+            ensure!(
+                file.is_ok_and(|file| file.metadata().is_ok()),
+                "what it gives for a dma-buf is no descriptor"
+            );
+            ensure!(
+                device.info().reaches(reach::DMABUF),
+                "it exports what it says it cannot"
+            );
+            Ok(())
+        }
     }
-    Ok(())
 }
 
 fn garbage(case: &Case) -> Checked {

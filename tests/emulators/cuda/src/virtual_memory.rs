@@ -248,7 +248,9 @@ driver! {
             return Err(code::NOT_SUPPORTED);
         }
         let range = machine.space.find(address).ok_or(code::INVALID_VALUE)?;
-        let whole = address.is_multiple_of(4096) && (bytes as u64).is_multiple_of(4096);
+        // The descriptor is of a whole file: what begins within it cannot be told.
+        let first = address == range.base;
+        let whole = first && address.is_multiple_of(4096) && (bytes as u64).is_multiple_of(4096);
         let backing = range.backing().filter(|_| whole && bytes > 0);
         let file = backing.ok_or(code::INVALID_VALUE)?.file().as_fd().try_clone_to_owned();
         let file = file.map_err(|_| code::OUT_OF_MEMORY)?;
