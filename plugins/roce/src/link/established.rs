@@ -48,6 +48,10 @@ pub(crate) struct Established {
 }
 
 /// What a message is, by its lane and whether it is a write that raises a flag.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it lives on the stack, one at a time"
+)]
 enum Arrived {
     /// A part of a put, on another lane than the first.
     Stripe,
