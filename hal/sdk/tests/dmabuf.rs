@@ -15,7 +15,8 @@ use unisono_plugin::{
 
 /// Links that note what they are given.
 struct Links {
-    known: Mutex<Vec<(u64, u64, u64, Option<Flush>)>>,
+    /// By address.
+    known: Mutex<Vec<(u64, Option<Flush>)>>,
 }
 
 impl Plugin for Links {
@@ -44,9 +45,9 @@ impl DmabufInstance for Links {
     fn add_dmabuf(&self, memory: Dmabuf<'_>) -> Result<()> {
         assert!(memory.fd.as_raw_fd() >= 0);
         assert!(memory.range.bytes != 13, "a bug");
-        let range = memory.range;
+        assert_eq!((memory.offset, memory.range.bytes), (4096, 8192));
         let mut known = self.known.lock().unwrap();
-        known.push((range.address, range.bytes, memory.offset, memory.flush));
+        known.push((memory.range.address, memory.flush));
         Ok(())
     }
 
@@ -54,7 +55,7 @@ impl DmabufInstance for Links {
         let mut known = self.known.lock().unwrap();
         let place = known.iter().position(|known| known.0 == address);
         let place = place.ok_or_else(|| Error::invalid("nothing is known there"))?;
-        let (.., flush) = known.remove(place);
+        let (_, flush) = known.remove(place);
         flush.map_or(Ok(()), |flush| flush.call())
     }
 }

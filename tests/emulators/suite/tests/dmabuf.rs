@@ -5,7 +5,6 @@
 #[allow(dead_code, reason = "other tests use more of it")]
 mod devices;
 
-use std::net::TcpListener;
 use std::process::Command;
 use std::sync::{Barrier, Mutex};
 use std::time::{Duration, Instant};
@@ -15,7 +14,7 @@ use unisono::bootstrap::NodeId;
 use unisono::{Communicator, InitOptions, LinkEnd, MemoryPath, PluginRequest};
 use unisono_emulated_tests::{Calls, Emulated, Values, all_done, built, every_collective};
 use unisono_emulator::{Mover, Place, TRAFFIC, Traffic};
-use unisono_tests::{Job, threads};
+use unisono_tests::{Job, free_address, threads};
 
 /// Lengths of messages: what lies in a flag's word, less and more than a slot, several slots.
 const LENGTHS: [usize; 4] = [1, 300, 30_001, 200_003];
@@ -30,8 +29,7 @@ fn same_box(text: String) -> String {
 /// A job whose ranks find the cards.
 fn job(machine: &Emulated, cards: &Devices, test: &str, ranks: u32) -> Job {
     let job = machine.job(test, ranks).limit(Duration::from_secs(240));
-    let root = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-    let root = root.expect("a free port").to_string();
+    let root = free_address().to_string();
     job.env("UNISONO_FAKE_VERBS", cards.path("").display())
         .root(&root, "this job's secret, thirty-two bytes or more")
 }
