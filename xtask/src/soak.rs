@@ -332,8 +332,13 @@ fn fact(line: &str) -> Option<&str> {
         Some((_, said)) => said,
         None => line,
     };
+    // A file of which no test was asked for says nothing.
+    let result = || {
+        line.strip_prefix("test result: ")
+            .filter(|result| !result.starts_with("ok. 0 passed;"))
+    };
     line.strip_prefix("soak: ")
-        .or_else(|| line.strip_prefix("test result: "))
+        .or_else(result)
         .or_else(|| line.starts_with(SKIPPED).then_some(line))
 }
 
@@ -350,6 +355,10 @@ mod tests {
             Some("skipped: a: why")
         );
         assert_eq!(fact("test result: ok. 1 passed"), Some("ok. 1 passed"));
+        assert_eq!(
+            fact("test result: ok. 0 passed; 0 failed; 9 filtered out"),
+            None
+        );
         assert_eq!(fact("skipped: a: why"), Some("skipped: a: why"));
         assert_eq!(fact("test a ... ok"), None);
     }
