@@ -8,38 +8,6 @@ use std::time::{Duration, Instant};
 use common::*;
 use unisono_plugin::{Link, QueuePhase, Sleep, SleepWays, Status};
 
-/// Puts of all sizes with a checked flag each, until `rounds` are done; the peer's data is checked
-/// whenever its flag is up.
-fn traffic(ends: &mut [End; 2], random: &mut Random, puts: usize) -> Duration {
-    let window = 1 << 20;
-    let source = Memory::new(window);
-    let mut worst = Duration::ZERO;
-    for round in 0..puts {
-        let size = match random.below(3) {
-            0 => random.below(100),
-            1 => random.below(60_000),
-            _ => random.below(window as u64),
-        } as usize;
-        let content = random.bytes(size);
-        source.write(0, &content);
-        let from = round % 2;
-        let to = 1 - from;
-        let before = ends[to].raised(5);
-        ends[from].submit(&Commands::default().put(put(source.address(), size, 0, Some(5))));
-        let start = Instant::now();
-        drive(ends, |e| e[to].raised(5) > before);
-        worst = worst.max(start.elapsed());
-        assert_eq!(ends[to].raised(5), before + 1, "a signal came twice");
-        assert!(
-            ends[to].data.read(0, size) == content,
-            "{size} bytes are wrong"
-        );
-        // The source is changed only when nothing reads it any more.
-        drive(ends, |e| e[from].phase() == QueuePhase::Idle);
-    }
-    worst
-}
-
 #[test]
 fn recovery() {
     let devices = Devices::ethernet(2);
@@ -51,7 +19,6 @@ fn recovery() {
     a_way_back_that_leads_nowhere(&devices);
     a_peer_that_is_away(&devices);
     a_rail_that_nobody_needs(&devices);
-    a_driver_that_looks_for_its_neighbour(&devices);
     an_end_in_order();
 }
 
@@ -72,7 +39,7 @@ fn one_rail_dies_and_comes_back(devices: &Devices) {
         devices.mend(rail);
         // It comes back to its own rails, in the middle of traffic.
         let start = Instant::now();
-        while start.elapsed() < Duration::from_secs(5) {
+        while start.elapsed() < Duration::from_secs(3) {
             traffic(&mut ends, &mut random, 4);
         }
     }
@@ -201,44 +168,6 @@ fn a_dead_rail_under_load(devices: &Devices) {
         assert_eq!(ends[1].flags.flag(0).load(Ordering::Acquire), total);
         devices.mend("fake1");
         println!("{total} puts with two cuts: {:?}", start.elapsed());
-    }
-}
-
-/// A driver that connects over a dead path takes its time. The other rail does not wait for it; and
-/// where there is none, that time counts.
-fn a_driver_that_looks_for_its_neighbour(devices: &Devices) {
-    let mut random = Random::seeded();
-    for rail in ["fake0", "fake1"] {
-        std::fs::write(devices.path(rail).join("patience"), "1500").expect("a folder");
-    }
-    let set: &[(&str, Value)] = &[("recovery", ms(2000).into())];
-    let mut ends = pair(set, 1 << 20);
-    traffic(&mut ends, &mut random, 4);
-    devices.cut("fake0");
-    // It moves, and then tries its own rails again and again.
-    let moved = traffic(&mut ends, &mut random, 10);
-    let (start, mut worst) = (Instant::now(), Duration::ZERO);
-    while start.elapsed() < Duration::from_secs(6) {
-        worst = worst.max(traffic(&mut ends, &mut random, 4));
-    }
-    println!("a pause of {moved:?} to move, then of {worst:?}");
-    assert!(worst < Duration::from_secs(1), "{worst:?}");
-    devices.cut("fake1");
-    let source = Memory::new(64);
-    ends[0].submit(&Commands::default().put(put(source.address(), 64, 0, Some(0))));
-    let start = Instant::now();
-    let error = loop {
-        let _ = ends[1].link.poll(1 << 20);
-        if let Err(error) = ends[0].link.poll(1 << 20) {
-            break error;
-        }
-        assert!(start.elapsed() < Duration::from_secs(8), "no limit");
-        std::thread::sleep(Duration::from_micros(100));
-    };
-    println!("{error} after {:?}", start.elapsed());
-    for rail in ["fake0", "fake1"] {
-        devices.mend(rail);
-        std::fs::remove_file(devices.path(rail).join("patience")).expect("it is there");
     }
 }
 

@@ -97,11 +97,11 @@ pub(crate) fn offer(session: &Session, lane: &mut Lane, route: Route) -> Result<
     Ok(())
 }
 
-/// The acceptor takes up an offer. Where its end of the path cannot be set up it says nothing, and the
-/// dialer soon tries another.
-pub(crate) fn answer(session: &Session, lane: &mut Lane, offer: &Offer) -> Result<()> {
+/// The acceptor takes up an offer. Where its end of the path cannot be set up it says so, and the dialer
+/// tries another.
+pub(crate) fn answer(session: &Session, lane: &mut Lane, offer: &Offer) -> Result<Progress> {
     if offer.generation <= lane.generation {
-        return Ok(()); // overtaken
+        return Ok(Progress::Nothing); // overtaken
     }
     let [rail, gid] = [offer.rails[1], offer.gids[1]].map(usize::from);
     let [peer_rail, peer_gid] = [offer.rails[0], offer.gids[0]].map(usize::from);
@@ -120,19 +120,35 @@ pub(crate) fn answer(session: &Session, lane: &mut Lane, offer: &Offer) -> Resul
     lane.generation = offer.generation;
     lane.attempt = None;
     let wire = new_wire(session, lane, route, offer.generation)?;
-    lane.connecting = Some(connect(session, wire, offer.end, Side::Acceptor)?);
-    Ok(())
+    connect(session, lane, wire, offer.end, Side::Acceptor)
 }
 
 /// The dialer hears the answer.
-pub(crate) fn answered(session: &Session, lane: &mut Lane, answer: &Answer) -> Result<()> {
-    if current(lane, answer.generation, Stage::Offered).is_none() {
-        return Ok(());
+pub(crate) fn answered(session: &Session, lane: &mut Lane, answer: &Answer) -> Result<Progress> {
+    match take_offered(lane, answer.generation) {
+        Some(wire) => connect(session, lane, wire, answer.end, Side::Dialer),
+        None => Ok(Progress::Nothing),
     }
-    if let Some(attempt) = lane.attempt.take() {
-        lane.connecting = Some(connect(session, attempt.wire, answer.end, Side::Dialer)?);
+}
+
+/// The dialer hears that the acceptor cannot set its end up.
+pub(crate) fn refused(lane: &mut Lane, generation: u32) -> Progress {
+    match take_offered(lane, generation) {
+        Some(wire) => Progress::Failed(
+            Broken::System(
+                "the peer cannot set the path up",
+                io::ErrorKind::HostUnreachable.into(),
+            ),
+            wire.route,
+        ),
+        None => Progress::Nothing,
     }
-    Ok(())
+}
+
+/// The queue pair of an offer that is not answered yet.
+fn take_offered(lane: &mut Lane, generation: u32) -> Option<Wire> {
+    current(lane, generation, Stage::Offered)?;
+    lane.attempt.take().map(|attempt| attempt.wire)
 }
 
 /// Goes on with a queue pair that is connected now. The dialer then sees whether the path carries a packet;
@@ -284,7 +300,10 @@ fn is_empty(lane: &mut Lane) -> bool {
 fn install(lane: &mut Lane, received: u64) -> Progress {
     match lane.attempt.take() {
         Some(attempt) => {
-            lane.wire = Some(attempt.wire);
+            let mut wire = attempt.wire;
+            // It may have waited long for the peer.
+            wire.heard = Instant::now();
+            lane.wire = Some(wire);
             Progress::Up(received)
         }
         None => Progress::Nothing,
@@ -317,11 +336,17 @@ fn new_wire(session: &Session, lane: &Lane, route: Route, generation: u32) -> Re
     })
 }
 
-/// Begins to connect to the peer's queue pair.
+/// Begins to connect to the peer's queue pair; without a thread it cannot.
 ///
 /// # Errors
-/// There is no such route, or no thread.
-fn connect(session: &Session, mut wire: Wire, end: End, side: Side) -> Result<Connecting> {
+/// There is no such route.
+fn connect(
+    session: &Session,
+    lane: &mut Lane,
+    mut wire: Wire,
+    end: End,
+    side: Side,
+) -> Result<Progress> {
     let path = session.path(&wire.route, end, wire.start).ok_or_else(|| {
         Error::new(
             Status::Link,
@@ -333,9 +358,19 @@ fn connect(session: &Session, mut wire: Wire, end: End, side: Side) -> Result<Co
         let connected = wire.connect(&path);
         (wire, connected)
     };
-    Ok(Connecting {
-        thread: spawn_quiet("unisono-connect", run)?,
-        route,
-        side,
-    })
+    match spawn_quiet("unisono-connect", run) {
+        Ok(thread) => {
+            lane.connecting = Some(Connecting {
+                thread,
+                route,
+                side,
+            });
+            Ok(Progress::Nothing)
+        }
+        Err(error) => {
+            let error = io::Error::other(error.to_string());
+            let broken = Broken::System("the path cannot be set up", error);
+            Ok(Progress::Failed(broken, route))
+        }
+    }
 }

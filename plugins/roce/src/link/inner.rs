@@ -266,12 +266,11 @@ impl Inner {
         if let Some(established) = &mut self.established {
             established.wake();
             for lane in &mut established.lanes {
-                let busy = lane.attempt.is_some()
-                    || lane.connecting.is_some()
-                    || lane.old.is_some()
-                    || lane.wire.is_none();
-                if busy {
+                if lane.old.is_some() || lane.wire.is_none() {
                     alarm = alarm.min(Duration::from_millis(1));
+                } else if lane.attempt.is_some() || lane.connecting.is_some() {
+                    // On its way home: nobody waits for it.
+                    alarm = alarm.min(Duration::from_millis(20));
                 }
                 if let Some(wire) = &mut lane.wire {
                     self.doze.watch(&*wire).map_err(watch)?;

@@ -40,6 +40,8 @@ pub(crate) struct Lane {
     posted: usize,
     /// Units that were acknowledged.
     acknowledged: u64,
+    /// How often the peer's device refused since the last unit that it acknowledged, and which that was.
+    refusals: (u32, u64),
     /// Messages so far.
     messages: u64,
     /// Messages that the peer has taken, as it last said.
@@ -127,12 +129,23 @@ impl Lane {
             units: VecDeque::new(),
             posted: 0,
             acknowledged: 0,
+            refusals: (0, 0),
             messages: 0,
             taken: 0,
             ring: Ring::new(staging),
             cursor: Cursor::default(),
             received: 0,
         }
+    }
+
+    /// Whether what the peer's device refused may be asked for again: a few times, as long as nothing else
+    /// is acknowledged.
+    pub(crate) fn may_ask_again(&mut self) -> bool {
+        const AGAIN: u32 = 3;
+        let (times, at) = self.refusals;
+        let before = if at == self.acknowledged { times } else { 0 };
+        self.refusals = (before + 1, self.acknowledged);
+        before < AGAIN
     }
 
     /// Whether all that was ever sent is acknowledged.

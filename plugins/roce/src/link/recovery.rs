@@ -9,6 +9,9 @@ use super::wire::Route;
 
 /// An offer that nobody answers is made again after this.
 pub(crate) const UNANSWERED: Duration = Duration::from_secs(1);
+/// And after this where the lane has another queue pair meanwhile: the peer's driver may look for its
+/// neighbour for seconds.
+pub(crate) const UNHURRIED: Duration = Duration::from_secs(5);
 /// Between an attempt that failed and the next.
 const PAUSE: Duration = Duration::from_millis(20);
 /// A pair of rails that failed is tried last for so long.
@@ -73,6 +76,13 @@ impl Pairs {
             if pair.failed.is_some() {
                 pair.away = (pair.away * 2).min(AWAY_MAX);
             }
+            pair.failed = Some(now);
+        }
+    }
+
+    /// Nobody answers over a pair: that may be the peer's absence. Others are tried before it comes again.
+    pub(crate) fn note_silence(&mut self, route: &Route, now: Instant) {
+        for pair in self.all.iter_mut().filter(|pair| same(&pair.route, route)) {
             pair.failed = Some(now);
         }
     }

@@ -8,7 +8,7 @@ use unisono_plugin::{Error, Level, Result, log};
 use super::bring_up::{self, Progress};
 use super::established::Established;
 use super::outbox::Outbox;
-use super::recovery::{Overdue, UNANSWERED, same};
+use super::recovery::{Overdue, UNANSWERED, UNHURRIED, same};
 use super::session::{Heard, Session};
 use super::trouble;
 use super::wire::{Broken, Route};
@@ -125,10 +125,12 @@ impl Upkeep {
         };
         match control {
             Control::Offer(offer) if !session.is_dialer() => {
-                bring_up::answer(session, lane, &offer)
+                let progress = bring_up::answer(session, lane, &offer)?;
+                self.note(session, established, usize::from(number), progress, now)
             }
             Control::Answer(answer) if session.is_dialer() => {
-                bring_up::answered(session, lane, &answer)
+                let progress = bring_up::answered(session, lane, &answer)?;
+                self.note(session, established, usize::from(number), progress, now)
             }
             Control::Ready(count) if !session.is_dialer() => {
                 bring_up::ready(lane, &count);
@@ -141,7 +143,10 @@ impl Upkeep {
             Control::Down { generation, .. } => {
                 let current = lane.wire.as_ref().filter(|w| w.generation == generation);
                 match current.map(|wire| wire.route) {
-                    None => Ok(()),
+                    None => {
+                        let progress = bring_up::refused(lane, generation);
+                        self.note(session, established, usize::from(number), progress, now)
+                    }
                     Some(route) => {
                         let error = Error::new(
                             unisono_plugin::Status::Peer,
@@ -180,7 +185,9 @@ impl Upkeep {
         };
         let (route, generation) = (wire.route, wire.generation);
         let error = trouble::broken(session, &route, broken);
-        if !broken.is_path() {
+        let again =
+            broken.is_path() || (broken.is_refusal() && established.lanes[lane].may_ask_again());
+        if !again {
             return Err(error);
         }
         self.down(session, established, lane, route, error, now);
@@ -324,6 +331,12 @@ impl Upkeep {
                     lane.begin_trouble(error.clone(), now);
                 }
                 self.last = Some(error);
+                if !session.is_dialer() {
+                    session.say(Control::Down {
+                        lane: index as u8,
+                        generation: lane.generation,
+                    })?;
+                }
                 Ok(())
             }
         }
@@ -389,10 +402,17 @@ impl Upkeep {
         if let Some(attempt) = &lane.attempt {
             // At first the peer may take its time to come; later it is there, or gone.
             let waits = now.saturating_duration_since(attempt.since);
-            if self.was_up && waits > UNANSWERED {
+            let patience = if lane.wire.is_some() {
+                UNHURRIED
+            } else {
+                UNANSWERED
+            };
+            if self.was_up && waits > patience {
                 let route = attempt.wire.route;
-                if attempt.is_answered() {
+                if attempt.is_answered() || lane.wire.is_some() {
                     established.pairs.note_failure(&route, now);
+                } else {
+                    established.pairs.note_silence(&route, now);
                 }
                 bring_up::give_up(lane);
                 // What began a trouble says more than that nobody answers since.

@@ -71,6 +71,12 @@ pub(crate) enum Broken {
 }
 
 impl Broken {
+    /// Whether the peer's device took what was asked for as wrong. Some say so of a packet that they get
+    /// again; that repeats on no other queue pair.
+    pub(crate) const fn is_refusal(&self) -> bool {
+        matches!(self, Self::Status { status, .. } if *status == wc_status::REM_INV_REQ_ERR)
+    }
+
     /// Whether another path may do better; else what was asked for is wrong.
     pub(crate) fn is_path(&self) -> bool {
         match self {

@@ -1,9 +1,10 @@
 //! Two ends of a link in one process, over the stand-in for libibverbs: memory, batches, and a control
 //! channel whose proofs are a checksum.
 #![allow(unsafe_code, reason = "the contract names memory by address")]
-#![allow(dead_code, reason = "each test file uses a part")]
+#![allow(dead_code, unused_imports, reason = "each test file uses a part")]
 
 pub mod devices;
+pub mod traffic;
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::{HashMap, VecDeque};
@@ -23,6 +24,7 @@ use unisono_plugin::{
 use unisono_plugin_roce::{PARAMS, RoceInstance, RoceLink, RocePlugin};
 
 pub use devices::Devices;
+pub use traffic::traffic;
 
 /// Every wait of a test ends by then.
 pub const LIMIT: Duration = Duration::from_secs(30);
