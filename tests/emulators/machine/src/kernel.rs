@@ -23,6 +23,15 @@ use crate::{Broken, Device, Launch, Machine, Mover, Place};
 /// Ranges of a launch that are noted: kernels have few, but rows of many.
 const NOTES: usize = 12;
 
+/// Kernels that raise flags, wait for them and compare their words: they move no data.
+const OF_FLAGS: [&str; 5] = [
+    "unisono_check",
+    "unisono_signal",
+    "unisono_wait",
+    "unisono_operate",
+    "unisono_replay",
+];
+
 /// The library of kernels.
 #[derive(Debug)]
 pub struct Kernels(Library);
@@ -32,6 +41,8 @@ pub struct Kernels(Library);
 pub struct Kernel {
     call: unsafe extern "C" fn(*const u64),
     position: unsafe extern "C" fn(*const Position),
+    /// What its bytes count as.
+    mover: Mover,
 }
 
 /// Which thread runs: the same struct as in plugins/kernels/sources/device.h.
@@ -109,6 +120,11 @@ impl Kernels {
             Some(Kernel {
                 call: *call.ok()?,
                 position: *position.ok()?,
+                mover: if OF_FLAGS.contains(&name) {
+                    Mover::Flag
+                } else {
+                    Mover::Kernel
+                },
             })
         }
     }
@@ -155,7 +171,7 @@ impl Kernel {
         NOW.set(ptr::null());
         on.linger();
         drop(now.notes.take());
-        on.count_kernel(&now, blocks * threads);
+        on.count_kernel(&now, blocks * threads, self.mover);
         if now.faulted.get() {
             return Err(Broken::IllegalAddress);
         }
@@ -165,7 +181,7 @@ impl Kernel {
 
 impl Running<'_> {
     /// Every thread of a row asks for the whole range: what was asked for is counted once.
-    fn count_kernel(&self, now: &Now, threads: u64) {
+    fn count_kernel(&self, now: &Now, threads: u64, mover: Mover) {
         let me = Place::Device(self.device.index);
         for (index, (read, written)) in now.read.get().iter().zip(now.written.get()).enumerate() {
             let place = match index {
@@ -173,8 +189,8 @@ impl Running<'_> {
                 device => Place::Device(device as u32),
             };
             let traffic = &self.machine.traffic;
-            traffic.add(place, me, Mover::Kernel, read / threads.max(1));
-            traffic.add(me, place, Mover::Kernel, written / threads.max(1));
+            traffic.add(place, me, mover, read / threads.max(1));
+            traffic.add(me, place, mover, written / threads.max(1));
         }
     }
 }

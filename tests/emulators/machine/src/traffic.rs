@@ -26,9 +26,9 @@ pub enum Place {
 pub enum Mover {
     /// A copy.
     Copy,
-    /// A kernel.
+    /// A kernel that computes or copies.
     Kernel,
-    /// A write or wait of a stream.
+    /// A write or wait of a stream, or a kernel that does as much.
     Flag,
 }
 
@@ -108,7 +108,7 @@ impl Traffic {
         self.count(from, to, mover).load(Ordering::Relaxed)
     }
 
-    /// Bytes of copies and kernels so far.
+    /// Bytes of data so far: of copies and kernels, without flags.
     #[must_use]
     pub fn data(&self, from: Place, to: Place) -> u64 {
         self.bytes(from, to, Mover::Copy) + self.bytes(from, to, Mover::Kernel)
