@@ -33,7 +33,10 @@ pub struct Device {
     pending: Mutex<u64>,
     settled: Condvar,
     queues: Mutex<Vec<Arc<HardwareQueue>>>,
-    streams: AtomicU64,
+    /// Streams made so far.
+    made: AtomicU32,
+    /// Of them, those that share a queue.
+    sharing: AtomicU64,
     /// Operations so far, for faults.
     pub(crate) ops: AtomicU64,
 }
@@ -51,7 +54,8 @@ impl Device {
             pending: Mutex::new(0),
             settled: Condvar::new(),
             queues: Mutex::default(),
-            streams: AtomicU64::new(0),
+            made: AtomicU32::new(0),
+            sharing: AtomicU64::new(0),
             ops: AtomicU64::new(0),
         }
     }
@@ -62,9 +66,11 @@ impl Device {
     /// What the system says to new threads.
     pub fn stream(self: &Arc<Self>, machine: &'static Machine) -> std::io::Result<Arc<Stream>> {
         let queue = self.queue(machine)?;
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
         Ok(Arc::new(Stream::new(
             Arc::clone(self),
             machine.next_id(),
+            number,
             queue,
         )))
     }
@@ -82,7 +88,7 @@ impl Device {
             queues.push(HardwareQueue::start(machine, self.index, started)?);
             return Ok(Arc::clone(&queues[started as usize]));
         }
-        let number = self.streams.fetch_add(1, Ordering::Relaxed);
+        let number = self.sharing.fetch_add(1, Ordering::Relaxed);
         Ok(Arc::clone(&queues[number as usize % queues.len()]))
     }
 

@@ -6,8 +6,9 @@
 //!
 //! - a device address means nothing to the CPU: it is reserved and never readable ([`space`]); the
 //!   bytes lie elsewhere;
-//! - streams run on threads of their own, in a seeded order with delays, on a few hardware queues that
-//!   block in order ([`queue`]);
+//! - streams run on threads of their own, with delays, on a few hardware queues that block in order
+//!   ([`queue`]); what is delayed, for how long, and in which order copies and kernels go about their bytes,
+//!   a seed says for each operation of each stream;
 //! - new memory holds garbage, freed memory is gone, and a device that touches what it may not is
 //!   broken from then on, as on silicon;
 //! - what synchronises on the real runtime blocks here behind all pending work.
@@ -36,14 +37,16 @@ pub use event::Event;
 pub use kernel::Kernel;
 pub use machine::{Machine, machine, refuse_child};
 pub use op::{Compare, Fold, HostCall, Internal, Launch, Op};
-pub use random::Random;
+pub use random::{Random, User};
 pub use stream::{Capture, Graph, Stream};
 pub use traffic::{Mover, Place, Traffic};
 
 /// Names the file that describes the machine. With `_ACL` and the like behind it, for one library alone;
 /// so for [`KERNELS`].
 pub const BOX: &str = "UNISONO_EMULATOR_BOX";
-/// The seed of the scheduling; without it each process draws its own.
+/// The seed of what disturbs operations: each is delayed, and cut, by this seed, its device, its stream's
+/// number and its own. What runs beside what is still the system's to say. Without it each process draws its
+/// own, and says it when something breaks.
 pub const SEED: &str = "UNISONO_EMULATOR_SEED";
 /// The file that counts bytes, shared by all processes that name it.
 pub const TRAFFIC: &str = "UNISONO_EMULATOR_TRAFFIC";

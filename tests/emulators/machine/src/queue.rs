@@ -24,6 +24,8 @@ pub struct HardwareQueue {
 #[derive(Debug)]
 struct Entry {
     stream: Arc<Stream>,
+    /// Of the stream's operations.
+    number: u64,
     op: Op,
 }
 
@@ -39,17 +41,13 @@ impl HardwareQueue {
             entries: Mutex::default(),
             changed: Condvar::new(),
         });
-        let (worker, user) = (
-            Arc::clone(&queue),
-            u64::from(device) << 32 | u64::from(number),
-        );
-        let random = Random::new(machine.seed, user);
+        let worker = Arc::clone(&queue);
         let delays = machine.facts.delays;
         std::thread::Builder::new()
             .name(format!("device{device}.{number}"))
             .spawn(move || {
                 block_signals();
-                worker.work(machine, delays, random);
+                worker.work(machine, delays);
             })?;
         Ok(queue)
     }
@@ -59,7 +57,7 @@ impl HardwareQueue {
     }
 
     /// Appends an operation; blocks while the queue is full.
-    pub(crate) fn push(&self, stream: Arc<Stream>, op: Op) {
+    pub(crate) fn push(&self, stream: Arc<Stream>, number: u64, op: Op) {
         let mut entries = self.lock();
         while entries.len() >= self.depth {
             entries = self
@@ -67,14 +65,14 @@ impl HardwareQueue {
                 .wait(entries)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        entries.push_back(Entry { stream, op });
+        entries.push_back(Entry { stream, number, op });
         drop(entries);
         self.changed.notify_all();
     }
 
-    fn work(&self, machine: &Machine, delays: Delays, mut random: Random) {
+    fn work(&self, machine: &Machine, delays: Delays) {
         loop {
-            let (stream, op) = {
+            let (stream, number, op) = {
                 let mut entries = self.lock();
                 while entries.is_empty() {
                     entries = self
@@ -83,9 +81,10 @@ impl HardwareQueue {
                         .unwrap_or_else(PoisonError::into_inner);
                 }
                 // It stays in the queue, and takes its room, until it is done.
-                let Entry { stream, op } = &entries[0];
-                (Arc::clone(stream), op.clone())
+                let Entry { stream, number, op } = &entries[0];
+                (Arc::clone(stream), *number, op.clone())
             };
+            let mut random = Random::new(machine.seed, stream.user(number));
             if delays.one_in > 0 && random.below(delays.one_in.into()) == 0 {
                 let time = random.below(delays.longest_us + 1);
                 std::thread::sleep(Duration::from_micros(time));
@@ -104,11 +103,12 @@ impl HardwareQueue {
                     // What waits when something else breaks the device did not break it.
                     Err(_) if op.waits() && device.broken().is_some() => {}
                     Err(broken) => {
-                        report(&stream, &op, broken);
+                        report(machine, &stream, &op, broken);
                         device.break_down(broken);
                     }
                 }
             }
+            stream.note_drawn(random);
             let ended = stream.ended();
             let done = self.lock().pop_front();
             drop((stream, op, done));
@@ -120,10 +120,13 @@ impl HardwareQueue {
 }
 
 /// An emulator is for finding faults: it says where.
-fn report(stream: &Stream, op: &Op, broken: Broken) {
+fn report(machine: &Machine, stream: &Stream, op: &Op, broken: Broken) {
     eprintln!(
-        "emulator: device {} is broken ({broken:?}) by stream {}: {op:x?}",
-        stream.device.index, stream.id
+        "emulator: device {} is broken ({broken:?}) by stream {}: {op:x?} ({}={})",
+        stream.device.index,
+        stream.id,
+        crate::SEED,
+        machine.seed
     );
 }
 

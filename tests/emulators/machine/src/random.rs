@@ -4,11 +4,31 @@
 #[derive(Clone, Copy, Debug)]
 pub struct Random(u64);
 
+/// Whose numbers they are. Each operation has a sequence of its own, so what is drawn for it hangs on nothing
+/// that other threads do meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub struct User {
+    /// Of a device,
+    pub device: u32,
+    /// of its streams, by the order in which they were made,
+    pub stream: u32,
+    /// of its operations, by the order in which they were handed over.
+    pub operation: u64,
+}
+
 impl Random {
-    /// A sequence of its own for each seed and each number of its user.
+    /// The sequence of a user, under a seed.
     #[must_use]
-    pub const fn new(seed: u64, user: u64) -> Self {
-        Self(seed ^ user.wrapping_mul(0xd134_2543_de82_ef95))
+    pub const fn new(seed: u64, user: User) -> Self {
+        let stream = (user.device as u64) << 32 | user.stream as u64;
+        let mut of_stream = Self(seed ^ stream.wrapping_mul(0xd134_2543_de82_ef95));
+        Self(of_stream.next() ^ user.operation.wrapping_mul(0xd134_2543_de82_ef95))
+    }
+
+    /// What stands for all that was drawn: the same only if so much of the same sequence was.
+    #[must_use]
+    pub const fn drawn(mut self) -> u64 {
+        self.next()
     }
 
     /// The next number.
