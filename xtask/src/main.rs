@@ -87,9 +87,11 @@ enum Task {
         #[arg(long)]
         plugin: PathBuf,
         /// What the plugin does not support and what is known to fail, as YAML; a pass of what it
-        /// names fails, too. Without it, whatever the plugin says it does not support is skipped.
+        /// names fails, too. Without it, the `conformance.yaml` of the plugin's source, which is looked
+        /// for in plugins/NAME and above the library; without any, whatever the plugin says it does not
+        /// support is skipped. May be given more than once.
         #[arg(long)]
-        expect: Option<PathBuf>,
+        expect: Vec<PathBuf>,
         /// Arguments of the suite's own: --only, --param, --seconds, --json, --list.
         #[arg(last = true)]
         rest: Vec<String>,
@@ -148,7 +150,7 @@ fn main() -> ExitCode {
             plugin,
             expect,
             rest,
-        } => conformance::conformance(&plugin, expect.as_deref(), &rest),
+        } => conformance::conformance(&plugin, &expect, &rest),
         Task::Gpu { emulated } => gpu::gpu(emulated),
         Task::Kernels { check } => kernels::kernels(check),
         Task::Peers { arguments } => peers::peers(&arguments),

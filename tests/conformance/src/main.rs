@@ -27,9 +27,10 @@ struct Arguments {
 
     /// What may be skipped and what is known to fail: a YAML file with the maps `unsupported` (a
     /// group or a check, and why) and `fails` (a check, and why). What is not listed must pass.
-    /// Without it, whatever the plugin says it does not support is skipped.
+    /// May be given more than once: what one of them names. Without it, whatever the plugin says it
+    /// does not support is skipped.
     #[arg(long, value_name = "FILE")]
-    expect: Option<PathBuf>,
+    expect: Vec<PathBuf>,
 
     /// A parameter for the plugin, as it would stand in the cluster file.
     #[arg(long, value_name = "NAME=TEXT", value_parser = pair)]
@@ -108,8 +109,12 @@ fn run(arguments: Arguments) -> Result<bool, String> {
         .peer_params(arguments.peer_param)
         .only(arguments.only)
         .limit(Duration::from_secs(arguments.seconds));
-    if let Some(path) = arguments.expect {
-        suite = suite.expect(Expectations::read(&path)?);
+    if !arguments.expect.is_empty() {
+        let mut all = Expectations::default();
+        for path in &arguments.expect {
+            all = all.and(Expectations::read(path)?);
+        }
+        suite = suite.expect(all);
     }
     let json = arguments.json;
     let report = suite.run(|row| {

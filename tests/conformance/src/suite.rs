@@ -10,7 +10,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::check::{self, Check};
-use crate::expect::Expectations;
+use crate::expect::{Expectations, Verdict};
 use crate::outcome::Outcome;
 use crate::report::{Report, Row};
 
@@ -93,35 +93,22 @@ impl Suite {
         for check in checks {
             let start = Instant::now();
             let outcome = self.run_one(&check)?;
-            let listed;
-            let expectations = match &self.expectations {
-                Some(expectations) => expectations,
-                None => {
-                    listed = Expectations::default().may_skip(check.group, "not judged");
-                    &listed
-                }
+            let verdict = match &self.expectations {
+                Some(list) => list.verdict(check.group, check.name, &outcome),
+                None => Verdict::without_a_list(&outcome),
             };
             let row = Row {
                 group: check.group,
                 name: check.name,
                 promise: check.promise,
-                verdict: expectations.verdict(check.group, check.name, &outcome),
+                verdict,
                 outcome,
                 seconds: start.elapsed().as_secs_f64(),
             };
             tell(&row);
             rows.push(row);
         }
-        let ran: Vec<_> = rows
-            .iter()
-            .map(|row| (row.group, row.outcome == Outcome::Pass))
-            .collect();
-        let expectations = self.expectations.iter();
-        let outdated = expectations
-            .flat_map(|e| e.outdated(&ran))
-            .map(str::to_owned)
-            .collect();
-        Ok(Report { rows, outdated })
+        Ok(Report { rows })
     }
 
     fn chosen(&self) -> Result<Vec<Check>, String> {

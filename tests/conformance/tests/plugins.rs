@@ -1,8 +1,8 @@
-//! The suite against the plugins of this repository, each with what it may leave out, by name.
+//! The suite against the plugins of this repository, each with the list that lies beside its source.
 
 use std::path::{Path, PathBuf};
 
-use unisono_abi_tests::{compile_plugin, example};
+use unisono_abi_tests::{compile_plugin, example, repository};
 use unisono_conformance::{Expectations, Suite};
 
 /// The program that runs each check.
@@ -31,17 +31,19 @@ fn built(name: &str) -> PathBuf {
     )
 }
 
-fn conforms(plugin: &Path, expectations: Expectations) {
-    conforms_with(plugin, &[], expectations);
+/// What a plugin says of itself that it does not support, beside its source.
+fn list(folder: &str) -> Expectations {
+    let path = repository("plugins").join(folder).join("conformance.yaml");
+    Expectations::read(&path).expect("a plugin's list")
 }
 
-fn conforms_with(plugin: &Path, params: &[(&str, &str)], expectations: Expectations) {
+fn conforms(plugin: &Path, folder: &str, params: &[(&str, &str)]) {
     let params = params
         .iter()
         .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()));
     let suite = Suite::new(plugin, runner())
         .params(params.collect())
-        .expect(expectations);
+        .expect(list(folder));
     let report = suite
         .run(|row| println!("{}", row.line()))
         .expect("the suite runs");
@@ -62,52 +64,17 @@ fn conforms_with(plugin: &Path, params: &[(&str, &str)], expectations: Expectati
 
 #[test]
 fn host() {
-    let expectations = Expectations::default()
-        .may_skip("link", "its links are mapped")
-        .may_skip("flow", "its links are mapped")
-        .may_skip("fault", "its links are mapped")
-        .may_skip("link_sleep", "its links are mapped")
-        .may_skip("report/address", "its links are mapped")
-        .may_skip("leaks/links", "its links are mapped")
-        .may_skip("leaks/unconnected_links", "its links are mapped")
-        .may_skip(
-            "sleep/disarmed",
-            "its streams sleep on a futex or a descriptor",
-        );
-    conforms(&built("host"), expectations);
-}
-
-/// What tcp may leave out.
-fn links_alone() -> Expectations {
-    Expectations::default()
-        .may_skip("device", "it has links alone")
-        .may_skip("instance/no_error_record", "it has no device to refuse")
-        .may_skip("memory", "it has links alone")
-        .may_skip("copy", "it has links alone")
-        .may_skip("reduce", "it has links alone")
-        .may_skip("batch", "it has links alone")
-        .may_skip("flag", "it has links alone")
-        .may_skip("abort", "it has links alone")
-        .may_skip("sleep", "it has links alone")
-        .may_skip("cpu", "it has links alone")
-        .may_skip("event", "it has links alone")
-        .may_skip("threads", "it has links alone")
-        .may_skip("share", "it has links alone")
-        .may_skip("leaks/memory", "it has links alone")
-        .may_skip("leaks/streams", "it has links alone")
-        .may_skip("leaks/events", "it has links alone")
-        .may_skip("leaks/any_order", "it has links alone")
-        .may_skip("link_sleep/disarmed", "its links sleep on a descriptor")
+    conforms(&built("host"), "host", &[]);
 }
 
 #[test]
 fn tcp() {
-    conforms(&built("tcp"), links_alone());
+    conforms(&built("tcp"), "tcp", &[]);
 }
 
 #[test]
 fn tcp_encrypted() {
-    conforms_with(&built("tcp"), &[("encrypt", "true")], links_alone());
+    conforms(&built("tcp"), "tcp", &[("encrypt", "true")]);
 }
 
 #[test]
@@ -115,17 +82,5 @@ fn example_c() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("libunisono_plugin_example.so");
     compile_plugin(&example(), &path).expect("the example compiles as a vendor compiles it");
-    let expectations = Expectations::default()
-        .may_skip("share", "no other process maps its memory")
-        .may_skip("memory/bell", "its host is woken by a waker")
-        .may_skip("memory/wrap", "its memory is its own")
-        .may_skip("cpu", "it has no table `unisono.cpu`")
-        .may_skip("device/flush", "it has no NIC")
-        .may_skip("reduce/f8e4m3fn", "it only moves eight-bit floats")
-        .may_skip("reduce/f8e5m2", "it only moves eight-bit floats")
-        .may_skip("reduce/scale", "its kernels are those of REDUCE")
-        .may_skip("reduce/call", "it calls no functions of the host's")
-        .may_skip("batch/budget", "its threads do the work, not poll")
-        .may_skip("link_sleep/disarmed", "its links sleep on a descriptor");
-    conforms(&path, expectations);
+    conforms(&path, "example-c", &[]);
 }

@@ -1,26 +1,31 @@
 //! The conformance suite's program, run against a vendor's plugin on an emulated machine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Emulated;
 
 /// Runs the suite's program under a machine's environment: the vendor's libraries are found when a
-/// process starts.
+/// process starts. The plugin's own list says what it does not support; `besides`, another list, what this
+/// machine's driver lacks.
 ///
 /// # Panics
-/// If the plugin does not do what `unsupported`, an expectation file, says.
-pub fn conforms(machine: &Emulated, plugin: &str, unsupported: &str, params: &[&str]) {
+/// If the plugin does not do what the lists say.
+pub fn conforms(machine: &Emulated, plugin: &str, besides: Option<&str>, params: &[&str]) {
     let built = PathBuf::from(&machine.environment()[1].1);
-    let folder = tempfile::tempdir().expect("a folder");
-    let expected = folder.path().join("expected.yaml");
-    std::fs::write(&expected, unsupported).expect("a file");
+    let plugins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../plugins");
     let mut command = Command::new(built.join("unisono-conformance"));
     command
         .arg(built.join(format!("libunisono_plugin_{plugin}.so")))
         .arg("--expect")
-        .arg(&expected)
+        .arg(plugins.join(plugin).join("conformance.yaml"))
         .envs(machine.environment());
+    let folder = tempfile::tempdir().expect("a folder");
+    if let Some(besides) = besides {
+        let path = folder.path().join("besides.yaml");
+        std::fs::write(&path, besides).expect("a file");
+        command.arg("--expect").arg(path);
+    }
     for param in params {
         command.args(["--param", param]);
     }
