@@ -82,6 +82,22 @@ pub unsafe trait Runtime: Send + Sync + Sized + 'static {
     /// # Safety
     /// As [`copy`](Self::copy).
     unsafe fn copy_pieces(&self, stream: Self::Stream, command: &CommandCopy) -> Result<()>;
+    /// How many copies to different devices one call takes that does them at once, on one queue; 0 if
+    /// there is no such call.
+    fn copies_at_once(&self) -> usize {
+        0
+    }
+    /// Copies of one piece each, to different devices, at once: no more than
+    /// [`copies_at_once`](Self::copies_at_once).
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy).
+    unsafe fn copy_at_once(&self, stream: Self::Stream, commands: &[CommandCopy]) -> Result<()> {
+        let _ = (stream, commands);
+        Err(Error::unsupported(
+            "this runtime copies one after the other",
+        ))
+    }
     /// Operations that a COPY takes in a queue of the device.
     fn copy_cost(command: &CommandCopy) -> u64;
     /// Whether a reduction of a type can be done.

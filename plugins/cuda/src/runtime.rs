@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use cudarc::driver::sys::{CUevent, CUfunction, CUstream, cudaError_enum as C};
-use unisono_kernels::parameters::{Pieces, Reduce, Scale, Table};
+use unisono_kernels::parameters::{COPIES, Copies, Pieces, Reduce, Scale, Table};
 use unisono_kernels::{THREADS, TYPES, blocks};
 use unisono_plugin::abi::{CommandCopy, CommandReduce, CommandScale};
 use unisono_plugin::{DeviceId, Error, Result};
@@ -273,6 +273,18 @@ unsafe impl Runtime for CudaRuntime {
         let grid = self.grid(command.bytes, command.repeat);
         // SAFETY: the kernel's parameter; the caller's promise.
         unsafe { self.launch(stream, self.kernels.copy, grid, &pieces) }
+    }
+
+    fn copies_at_once(&self) -> usize {
+        COPIES
+    }
+
+    unsafe fn copy_at_once(&self, stream: CudaStream, commands: &[CommandCopy]) -> Result<()> {
+        let longest = commands.iter().map(|copy| copy.bytes).max().unwrap_or(0);
+        let copies = Copies::of(commands);
+        let grid = self.grid(longest, copies.count);
+        // SAFETY: the kernel's parameter; the caller's promise.
+        unsafe { self.launch(stream, self.kernels.copies, grid, &copies) }
     }
 
     fn copy_cost(_: &CommandCopy) -> u64 {

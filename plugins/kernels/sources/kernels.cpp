@@ -46,20 +46,45 @@ struct alignas(16) Sixteen {
   u64 at[2];
 };
 
+// This thread's part of a copy, of `step` threads.
+DEVICE void move(u64 to, u64 from, u64 bytes, u64 first, u64 step) {
+  u8 *dst = range(to, bytes, WRITE);
+  const u8 *src = range(from, bytes, READ);
+  u64 vectors = (((u64)dst | (u64)src) & 15) == 0 ? bytes / 16 : 0;
+  for (u64 i = first; i < vectors; i += step) {
+    ((Sixteen *)dst)[i] = ((const Sixteen *)src)[i];
+  }
+  for (u64 i = vectors * 16 + first; i < bytes; i += step) {
+    dst[i] = src[i];
+  }
+}
+
 // Pieces at strides that the runtime's own copies cannot take.
 KERNEL(copy, Pieces) {
   u64 first = block_index() * thread_count() + thread_index();
   u64 step = block_count() * thread_count();
   for (u64 piece = row_index(); piece < arguments.repeat; piece += row_count()) {
-    u8 *dst = range(arguments.dst + piece * arguments.dst_stride, arguments.bytes, WRITE);
-    const u8 *src = range(arguments.src + piece * arguments.src_stride, arguments.bytes, READ);
-    u64 vectors = (((u64)dst | (u64)src) & 15) == 0 ? arguments.bytes / 16 : 0;
-    for (u64 i = first; i < vectors; i += step) {
-      ((Sixteen *)dst)[i] = ((const Sixteen *)src)[i];
-    }
-    for (u64 i = vectors * 16 + first; i < arguments.bytes; i += step) {
-      dst[i] = src[i];
-    }
+    u64 dst = arguments.dst + piece * arguments.dst_stride;
+    u64 src = arguments.src + piece * arguments.src_stride;
+    move(dst, src, arguments.bytes, first, step);
+  }
+}
+
+struct Apart {
+  u64 dst, src, bytes;
+};
+struct Copies {
+  u64 count;
+  Apart at[8];
+};
+
+// Copies to several devices at once, each by a row of blocks: over as many links as there are rows, on one
+// queue.
+KERNEL(copies, Copies) {
+  u64 first = block_index() * thread_count() + thread_index();
+  u64 step = block_count() * thread_count();
+  for (u64 row = row_index(); row < arguments.count && row < 8; row += row_count()) {
+    move(arguments.at[row].dst, arguments.at[row].src, arguments.at[row].bytes, first, step);
   }
 }
 

@@ -103,8 +103,8 @@ mod tests {
         let all = PTX.matches(".visible .entry ").count();
         assert_eq!(
             all,
-            kernels + 6,
-            "copy, check, signal, wait, operate, replay"
+            kernels + 7,
+            "copy, copies, check, signal, wait, operate, replay"
         );
     }
 

@@ -11,6 +11,8 @@ pub struct Loaded<F> {
     scales: HashMap<u16, F>,
     /// Copies pieces at strides.
     pub copy: F,
+    /// Copies to several devices at once.
+    pub copies: F,
     /// Compares words behind a wait.
     pub check: F,
     /// SIGNAL with its counter in memory.
@@ -44,6 +46,7 @@ impl<F: Copy> Loaded<F> {
             reductions,
             scales,
             copy: get("unisono_copy")?,
+            copies: get("unisono_copies")?,
             check: get("unisono_check")?,
             signal: get("unisono_signal")?,
             wait: get("unisono_wait")?,

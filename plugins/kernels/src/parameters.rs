@@ -46,6 +46,31 @@ pub struct Pieces {
     pub src_stride: u64,
 }
 
+/// Copies of one launch of `unisono_copies`, at most.
+pub const COPIES: usize = 8;
+
+/// The parameter of `unisono_copies`, as in `kernels.cpp`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Copies {
+    /// How many there are.
+    pub count: u64,
+    /// The first so many.
+    pub at: [Apart; COPIES],
+}
+
+/// A copy to somewhere that no other of its launch goes to.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Apart {
+    /// Where to.
+    pub dst: u64,
+    /// From where.
+    pub src: u64,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
 /// The parameter of `unisono_scale_*`, as in `reduce.h`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -131,6 +156,23 @@ impl From<&CommandCopy> for Pieces {
     }
 }
 
+impl Copies {
+    /// The first [`COPIES`] of these commands, each of one piece.
+    #[must_use]
+    pub fn of(commands: &[CommandCopy]) -> Self {
+        let mut all = Self::default();
+        for (to, command) in all.at.iter_mut().zip(commands) {
+            *to = Apart {
+                dst: command.dst,
+                src: command.src,
+                bytes: command.bytes,
+            };
+            all.count += 1;
+        }
+        all
+    }
+}
+
 impl From<&CommandScale> for Scale {
     fn from(command: &CommandScale) -> Self {
         Self {
@@ -158,6 +200,7 @@ mod tests {
         };
         said("unisono_reduce_sum_f32", size_of::<Reduce>());
         said("unisono_copy", size_of::<Pieces>());
+        said("unisono_copies", size_of::<Copies>());
         said("unisono_scale_f8e5m2", size_of::<Scale>());
         said("unisono_operate", size_of::<Operations>());
         said("unisono_replay", size_of::<Table>());

@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use unisono_kernels::parameters::{Pieces, Reduce, Scale, Table};
+use unisono_kernels::parameters::{COPIES, Copies, Pieces, Reduce, Scale, Table};
 use unisono_kernels::{THREADS, TYPES, blocks};
 use unisono_plugin::abi::{CommandCopy, CommandReduce, CommandScale};
 use unisono_plugin::{DeviceId, Error, Result};
@@ -295,6 +295,18 @@ unsafe impl Runtime for RocmRuntime {
         let pieces = Pieces::from(command);
         // SAFETY: the kernel's parameter; the caller's promise.
         unsafe { self.launch(stream, self.kernels.copy, grid, &pieces) }
+    }
+
+    fn copies_at_once(&self) -> usize {
+        COPIES
+    }
+
+    unsafe fn copy_at_once(&self, stream: RocmStream, commands: &[CommandCopy]) -> Result<()> {
+        let longest = commands.iter().map(|copy| copy.bytes).max().unwrap_or(0);
+        let copies = Copies::of(commands);
+        let grid = self.grid(longest, copies.count);
+        // SAFETY: the kernel's parameter; the caller's promise.
+        unsafe { self.launch(stream, self.kernels.copies, grid, &copies) }
     }
 
     fn copy_cost(_: &CommandCopy) -> u64 {

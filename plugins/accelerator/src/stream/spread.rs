@@ -9,7 +9,8 @@
 //!
 //! A branch has a hardware queue, of which there are few, and waits on it for what came before. Only one
 //! stream uses it at a time, until all that it was given is done: of two that shared it, one could wait for
-//! the other. Where there is none left, copies go one after the other as ever.
+//! the other. Where there are not enough of them, a kernel does the copies of one device each at once, on the
+//! stream itself, where the runtime has one; else copies go one after the other as ever.
 #![allow(
     unsafe_code,
     reason = "calls the runtime with the addresses of commands"
@@ -117,6 +118,9 @@ impl<R: Runtime> AcceleratorStream<R> {
             self.spread.branches.extend(more);
         }
         let runtime = &*device.runtime;
+        if self.spread.branches.len() < wanted && runtime.copies_at_once() > 1 {
+            return self.at_once(gathered);
+        }
         let branches = &self.spread.branches[..wanted.min(self.spread.branches.len())];
         if let Some(first) = branches.first() {
             runtime.record(self.native, first.fork)?;
@@ -146,6 +150,29 @@ impl<R: Runtime> AcceleratorStream<R> {
             self.operations += 1 + branches.len() as u64;
         }
         done
+    }
+
+    /// Hands over what was gathered by calls that each copy to different devices at once. Copies to one
+    /// device come one after the other, as they may overwrite what another wrote.
+    fn at_once(&mut self, gathered: &[(CommandCopy, DeviceId)]) -> Result<()> {
+        let runtime = &*self.device.runtime;
+        let mut left: Vec<(CommandCopy, DeviceId)> = gathered.to_vec();
+        while !left.is_empty() {
+            let (mut now, mut devices) = (Vec::with_capacity(BRANCHES + 1), Vec::new());
+            left.retain(|(copy, to)| {
+                let later = devices.contains(to) || now.len() == runtime.copies_at_once();
+                if !later {
+                    now.push(*copy);
+                }
+                // Behind one that comes later nothing to its device comes now.
+                devices.push(*to);
+                later
+            });
+            // SAFETY: checked to be memory of devices; the submitter's promise keeps it until the command
+            // is complete, which is behind this on the stream.
+            unsafe { runtime.copy_at_once(self.native, &now) }?;
+        }
+        Ok(())
     }
 
     /// Gives the branches back, when all is done that the stream was given.

@@ -52,7 +52,8 @@ pub struct BoxFile {
     #[serde(default = "yes")]
     pub finds_races: bool,
     /// The time that a copy from one device to another takes, by what a link carries a second: copies over
-    /// different links take it at once. 0: as long as it takes.
+    /// different links take it at once, and a kernel that of the link that it uses most. 0: as long as it
+    /// takes.
     #[serde(default)]
     pub copy_bytes_per_second: u64,
     /// What the driver or the devices lack.

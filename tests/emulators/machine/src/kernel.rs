@@ -21,7 +21,7 @@ use crate::space::Range;
 use crate::{Broken, Device, Launch, Machine, Mover, Place};
 
 /// Ranges of a launch that are noted: kernels have few, but rows of many.
-const NOTES: usize = 12;
+const NOTES: usize = 20;
 
 /// Kernels that raise flags, wait for them and compare their words: they move no data.
 const OF_FLAGS: [&str; 5] = [
@@ -169,6 +169,7 @@ impl Kernel {
             }
         }
         NOW.set(ptr::null());
+        on.pace_kernel(&now, blocks * threads);
         on.linger();
         drop(now.notes.take());
         on.count_kernel(&now, blocks * threads, self.mover);
@@ -180,6 +181,18 @@ impl Kernel {
 }
 
 impl Running<'_> {
+    /// Takes the time of the link that carried most: a kernel uses all of them at once.
+    fn pace_kernel(&self, now: &Now, threads: u64) {
+        let carried = [now.read.get(), now.written.get()]
+            .into_iter()
+            .flat_map(|way| {
+                let others = way.into_iter().take(64).enumerate();
+                others.filter(|(device, _)| *device != self.device.index as usize)
+            });
+        let most = carried.map(|(_, bytes)| bytes / threads.max(1)).max();
+        self.take_time(most.unwrap_or(0));
+    }
+
     /// Every thread of a row asks for the whole range: what was asked for is counted once.
     fn count_kernel(&self, now: &Now, threads: u64, mover: Mover) {
         let me = Place::Device(self.device.index);

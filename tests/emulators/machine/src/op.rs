@@ -326,10 +326,16 @@ impl Running<'_> {
 
     /// Takes the time that a link takes.
     fn pace(&self, from: Place, to: Place, bytes: u64) {
+        if from != to && matches!((from, to), (Place::Device(_), Place::Device(_))) {
+            self.take_time(bytes);
+        }
+    }
+
+    /// The time that a link takes for so many bytes.
+    pub(crate) fn take_time(&self, bytes: u64) {
         let rate = self.machine.facts.copy_bytes_per_second;
-        if rate > 0 && from != to && matches!((from, to), (Place::Device(_), Place::Device(_))) {
-            let time = Duration::from_secs_f64(bytes as f64 / rate as f64);
-            std::thread::sleep(time);
+        if rate > 0 && bytes > 0 {
+            std::thread::sleep(Duration::from_secs_f64(bytes as f64 / rate as f64));
         }
     }
 
