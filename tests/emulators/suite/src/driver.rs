@@ -17,6 +17,7 @@ pub struct Driver {
 enum Vendor {
     Cuda,
     Hip,
+    Acl,
 }
 
 macro_rules! call {
@@ -38,6 +39,10 @@ pub type Handle = *mut c_void;
 
 /// `hipMemcpyDefault`.
 const ANY_DIRECTION: u32 = 4;
+/// `ACL_MEMCPY_HOST_TO_DEVICE`.
+const HOST_TO_DEVICE: i32 = 1;
+/// `ACL_MEMCPY_DEVICE_TO_HOST`.
+const DEVICE_TO_HOST: i32 = 2;
 
 impl Driver {
     /// The CUDA driver, which the plugin uses.
@@ -57,6 +62,7 @@ impl Driver {
     pub fn of(plugin: &str) -> Self {
         let (name, vendor) = match plugin {
             "rocm" => ("libamdhip64.so.6", Vendor::Hip),
+            "ascend" => ("libascendcl.so", Vendor::Acl),
             _ => ("libcuda.so.1", Vendor::Cuda),
         };
         // SAFETY: the plugin has opened it already.
@@ -64,11 +70,12 @@ impl Driver {
         Self { library, vendor }
     }
 
-    /// Of two names, that of this vendor.
+    /// Of two names, that of this vendor. The third's recordings are not used here.
     fn name<'a>(&self, cuda: &'a str, hip: &'a str) -> &'a str {
         match self.vendor {
             Vendor::Cuda => cuda,
             Vendor::Hip => hip,
+            Vendor::Acl => panic!("no name for {cuda}"),
         }
     }
 
@@ -87,6 +94,7 @@ impl Driver {
                 call!(self, "cuCtxPushCurrent_v2", (Handle), context);
             }
             Vendor::Hip => call!(self, "hipSetDevice", (i32), device),
+            Vendor::Acl => call!(self, "aclrtSetDevice", (i32), device),
         }
     }
 
@@ -94,6 +102,10 @@ impl Driver {
     #[must_use]
     pub fn stream(&self) -> Handle {
         let mut stream: Handle = ptr::null_mut();
+        if let Vendor::Acl = self.vendor {
+            call!(self, "aclrtCreateStream", (*mut Handle), &raw mut stream);
+            return stream;
+        }
         let name = self.name("cuStreamCreate", "hipStreamCreateWithFlags");
         call!(self, name, (*mut Handle, u32), &raw mut stream, 1);
         stream
@@ -140,6 +152,7 @@ impl Driver {
                 ptr::null_mut(),
                 0
             ),
+            Vendor::Acl => panic!("its recordings are not used here"),
         }
         let name = self.name("cuGraphDestroy", "hipGraphDestroy");
         call!(self, name, (Handle), graph);
@@ -154,7 +167,10 @@ impl Driver {
 
     /// Waits for all that is on a stream.
     pub fn synchronise(&self, stream: Handle) {
-        let name = self.name("cuStreamSynchronize", "hipStreamSynchronize");
+        let name = match self.vendor {
+            Vendor::Acl => "aclrtSynchronizeStream",
+            _ => self.name("cuStreamSynchronize", "hipStreamSynchronize"),
+        };
         call!(self, name, (Handle), stream);
     }
 
@@ -174,6 +190,7 @@ impl Driver {
                 stream
             ),
             Vendor::Hip => self.copy(stream, to, from as u64, bytes),
+            Vendor::Acl => self.copy_towards(stream, to, from as u64, bytes, HOST_TO_DEVICE),
         }
     }
 
@@ -193,7 +210,23 @@ impl Driver {
                 stream
             ),
             Vendor::Hip => self.copy(stream, to as u64, from, bytes),
+            Vendor::Acl => self.copy_towards(stream, to as u64, from, bytes, DEVICE_TO_HOST),
         }
+    }
+
+    /// AscendCL wants to be told the direction.
+    fn copy_towards(&self, stream: Handle, to: u64, from: u64, bytes: usize, kind: i32) {
+        call!(
+            self,
+            "aclrtMemcpyAsync",
+            (u64, usize, u64, usize, i32, Handle),
+            to,
+            bytes,
+            from,
+            bytes,
+            kind,
+            stream
+        );
     }
 
     fn copy(&self, stream: Handle, to: u64, from: u64, bytes: usize) {

@@ -11,6 +11,7 @@ mod conformance;
 mod driver;
 mod emulated;
 mod flags;
+mod share;
 mod values;
 
 pub use attempts::{all_of_all_types, attempt, attempts};
@@ -23,4 +24,5 @@ pub use conformance::{answer, conforms};
 pub use driver::{Driver, Handle};
 pub use emulated::{Emulated, built};
 pub use flags::Flags;
+pub use share::Share;
 pub use values::Values;

@@ -250,7 +250,7 @@ fn only_these_pass_the_host(test: &str, (name, plugin_name): Machine) {
     let job = machine.job(test, 1).env(PLUGIN, plugin_name);
     let ranks = job.start(|rank| {
         let plugin = plugin();
-        threads(RANKS, own_device(plugin), |world| {
+        threads(RANKS, own_device(plugin), move |world| {
             let rank = Rank::new(world);
             for dtype in DataType::ALL {
                 let ops = ReduceOp::ALL.into_iter().filter(|op| op.applies_to(dtype));

@@ -64,43 +64,50 @@ fn more_communicators_than_queues_in_any_order() {
     process(
         "one_device::more_communicators_than_queues_in_any_order",
         || {
-            let communicators = Count::new(8, 32).get();
-            threads(2, on_first("cuda"), move |world| {
-                let all: Vec<_> = (0..communicators)
-                    .map(|_| world.duplicate().expect("duplicate"))
-                    .collect();
-                let mut rng = Rng::new(u64::from(world.rank()) + 17);
-                for round in 0..3 {
-                    let mut order: Vec<usize> = (0..all.len()).collect();
-                    for at in (1..order.len()).rev() {
-                        order.swap(at, rng.below(at as u64 + 1) as usize);
-                    }
-                    let mut pending = Vec::new();
-                    for at in order {
-                        let mut buffer = all[at].buffer::<i32>(1000).expect("a buffer");
-                        buffer
-                            .write(&vec![(at + round) as i32; 1000])
-                            .expect("written");
-                        let started = all[at].start_all_reduce(buffer, ReduceOp::Sum);
-                        pending.push((at, started.expect("started")));
-                    }
-                    let mut kept = Vec::new();
-                    for (at, pending) in pending {
-                        let buffer = pending.wait().expect("done");
-                        let mut found = vec![0; 1000];
-                        buffer.read(&mut found).expect("read");
-                        let sum = 2 * (at + round) as i32;
-                        assert!(found.iter().all(|found| *found == sum), "communicator {at}");
-                        // Freeing waits for what the others have under way, which may need this rank.
-                        kept.push(buffer);
-                    }
-                    world.barrier().expect("a barrier");
-                    drop(kept);
-                }
-                world.finalize().expect("finalize");
-            });
+            let communicators = 32;
+            let rounds = Count::new(1, 5).get();
+            for plugin in VENDORS {
+                threads(2, on_first(plugin), move |world| {
+                    in_any_order(&world, communicators, rounds as usize);
+                    world.finalize().expect("finalize");
+                });
+            }
         },
     );
+}
+
+fn in_any_order(world: &Communicator, communicators: usize, rounds: usize) {
+    let all: Vec<_> = (0..communicators)
+        .map(|_| world.duplicate().expect("duplicate"))
+        .collect();
+    let mut rng = Rng::new(u64::from(world.rank()) + 17);
+    for round in 0..rounds {
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        for at in (1..order.len()).rev() {
+            order.swap(at, rng.below(at as u64 + 1) as usize);
+        }
+        let mut pending = Vec::new();
+        for at in order {
+            let mut buffer = all[at].buffer::<i32>(1000).expect("a buffer");
+            buffer
+                .write(&vec![(at + round) as i32; 1000])
+                .expect("written");
+            let started = all[at].start_all_reduce(buffer, ReduceOp::Sum);
+            pending.push((at, started.expect("started")));
+        }
+        let mut kept = Vec::new();
+        for (at, pending) in pending {
+            let buffer = pending.wait().expect("done");
+            let mut found = vec![0; 1000];
+            buffer.read(&mut found).expect("read");
+            let sum = 2 * (at + round) as i32;
+            assert!(found.iter().all(|found| *found == sum), "communicator {at}");
+            // Freeing waits for what the others have under way, which may need this rank.
+            kept.push(buffer);
+        }
+        world.barrier().expect("a barrier");
+        drop(kept);
+    }
 }
 
 /// A rank that comes late pins memory while the first ones are at their next call already.
