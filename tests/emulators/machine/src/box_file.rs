@@ -265,6 +265,29 @@ impl BoxFile {
         (0, 0x1b + device * 0x10)
     }
 
+    /// Devices at the ends of a device's lanes that are up, one for each lane.
+    fn ends_of(&self, device: u32) -> Vec<u32> {
+        let lanes = self.lanes_of(device).into_iter().filter(|lane| lane.up);
+        let ends = lanes.filter_map(|lane| match lane.end {
+            End::Device(other) => Some(other),
+            End::Switch(_) => None,
+        });
+        ends.collect()
+    }
+
+    /// Lanes between two devices that are up.
+    #[must_use]
+    pub fn lanes_between(&self, from: u32, to: u32) -> u64 {
+        let ends = self.ends_of(from).into_iter();
+        ends.filter(|end| *end == to).count() as u64
+    }
+
+    /// Whether there is a way over lanes at all: a device that has any reaches all that have.
+    #[must_use]
+    pub fn is_joined(&self, from: u32, to: u32) -> bool {
+        from != to && !self.ends_of(from).is_empty() && !self.ends_of(to).is_empty()
+    }
+
     /// The ends of a device's lanes, in their order: the other device, or none for a switch.
     #[must_use]
     pub fn lanes_of(&self, device: u32) -> Vec<Lane> {
@@ -344,6 +367,8 @@ fabric:
             (End::Device(2), false),
         ];
         assert_eq!(ends, expected);
+        assert_eq!([1, 2, 0].map(|to| this.lanes_between(1, to)), [0, 0, 2]);
+        assert!(this.is_joined(0, 1) && !this.is_joined(0, 0));
     }
 
     #[test]

@@ -14,7 +14,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use unisono_emulator::{Capability, End, Machine};
+use unisono_emulator::{Capability, Machine};
 
 const SUCCESS: u32 = 0;
 const INVALID_ARGS: u32 = 1;
@@ -59,31 +59,14 @@ unsafe fn give<T>(to: *mut T, value: T) -> Result<(), u32> {
     Ok(())
 }
 
-/// Lanes that are up from a device: where they end.
-fn ends(facts: &unisono_emulator::BoxFile, device: u32) -> impl Iterator<Item = u32> {
-    let lanes = facts.lanes_of(device).into_iter();
-    lanes
-        .filter(|lane| lane.up)
-        .filter_map(|lane| match lane.end {
-            End::Device(other) => Some(other),
-            End::Switch(_) => None,
-        })
-}
-
 /// Lanes between two devices.
 fn lanes(from: u32, to: u32) -> Result<u64, u32> {
-    Ok(ends(&machine()?.facts, from)
-        .filter(|end| *end == to)
-        .count() as u64)
+    Ok(machine()?.facts.lanes_between(from, to))
 }
 
-/// Whether there is a way over lanes at all: a device that has any reaches all that have.
+/// Whether there is a way over lanes at all.
 fn joined(from: u32, to: u32) -> Result<bool, u32> {
-    let facts = &machine()?.facts;
-    Ok(from != to
-        && [from, to]
-            .iter()
-            .all(|device| ends(facts, *device).next().is_some()))
+    Ok(machine()?.facts.is_joined(from, to))
 }
 
 /// As the library's manual says; so for all here.

@@ -38,7 +38,7 @@ impl Folder {
 }
 
 /// The emulators' libraries, by the names that they stand in for.
-const LIBRARIES: [(&str, &str); 7] = [
+const LIBRARIES: [(&str, &str); 8] = [
     ("libascendcl.so", "acl"),
     ("libcuda.so.1", "cuda"),
     ("libcuda.so", "cuda"),
@@ -46,10 +46,16 @@ const LIBRARIES: [(&str, &str); 7] = [
     ("libnvidia-ml.so", "nvml"),
     ("libamdhip64.so.6", "hip"),
     ("librocm_smi64.so.7", "rsmi"),
+    ("libamd_smi.so.26", "amdsmi"),
 ];
 
 /// Emulators that can have a box of their own: the variables that name it and its kernels.
-const OWN_BOXES: [(&str, &str, &str); 3] = [
+const OWN_BOXES: [(&str, &str, &str); 4] = [
+    (
+        "amdsmi",
+        "UNISONO_EMULATOR_BOX_AMDSMI",
+        "UNISONO_EMULATOR_KERNELS_AMDSMI",
+    ),
     (
         "acl",
         "UNISONO_EMULATOR_BOX_ACL",

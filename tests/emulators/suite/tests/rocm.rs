@@ -161,6 +161,42 @@ fn without_rocm_smi_the_runtime_is_asked() {
     assert_eq!(reported(&machine, test), ["xgmi 50000000000"]);
 }
 
+/// Newer releases leave rocm-smi out. The libraries' own versions are of three kinds.
+#[test]
+fn without_rocm_smi_amd_smi_is_asked() {
+    let test = "without_rocm_smi_amd_smi_is_asked";
+    let release = |number: &'static str| move |text: String| text.replace("driver: 6", number);
+    for (number, expected) in [
+        ("driver: 6", "xgmi 64000000000"),
+        ("driver: 7", "xgmi 64000000000"),
+        // A release whose numbers nobody knows is not believed: the runtime knows no rates.
+        ("driver: 8", "xgmi 50000000000"),
+    ] {
+        let Some(machine) = Emulated::new(test, "mi300x8", release(number)) else {
+            return;
+        };
+        let machine = machine.only(&["hip", "amdsmi"]);
+        assert_eq!(reported(&machine, test), [expected], "{number}");
+    }
+}
+
+/// Its weights, its rates of several lanes, its devices in an order of their own.
+#[test]
+fn amd_smi_knows_a_board() {
+    let test = "amd_smi_knows_a_board";
+    let Some(machine) = Emulated::new(test, "mi250x4", |text| text) else {
+        return;
+    };
+    let expected = [
+        "xgmi 100000000000",
+        "xgmi 200000000000",
+        "xgmi 25000000000",
+        "xgmi 50000000000",
+    ];
+    let machine = machine.only(&["hip", "amdsmi"]);
+    assert_eq!(reported(&machine, test), expected);
+}
+
 /// A library that does not say how devices are joined is no reason to take them for unjoined.
 #[test]
 fn what_rocm_smi_does_not_say_the_runtime_is_asked() {
