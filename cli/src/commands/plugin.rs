@@ -118,11 +118,9 @@ fn row(plugin: &Found, ask: &Ask) -> Result<([String; 6], Option<String>)> {
                 devices,
                 path.clone(),
             ];
-            let note = summary
-                .no_driver
-                .as_ref()
-                .map(|why| format!("{path}: {why}"));
-            (row, note)
+            let told = summary.no_driver.iter().chain(&summary.told);
+            let note: Vec<_> = told.map(|words| format!("{path}: {words}")).collect();
+            (row, (!note.is_empty()).then(|| note.join("\n")))
         }
         refused => {
             let row = [
@@ -163,6 +161,9 @@ fn described(report: &Report) -> String {
     if let Verdict::Sound(summary) = &report.verdict {
         line("vendor", &summary.vendor);
         line("build", &summary.build_id);
+        for words in &summary.told {
+            line("told", words);
+        }
         for device in &summary.devices {
             let mut words = format!("{} ({})", device.name, device.kind);
             if !device.pci.is_empty() {

@@ -6,9 +6,12 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::FromRawFd;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use log::LevelFilter;
 
 use super::report::{DeviceSummary, Line, Stage, Summary};
-use crate::{Loader, Plugin, SearchPath, Status};
+use crate::{Loader, LogSink, Plugin, PluginRecord, SearchPath, Status};
 
 /// Asks the plugin in a file and tells the host, which is at the other end of standard output.
 /// Gives the code to exit with. To be called by a helper program, at once and from its only thread.
@@ -44,7 +47,10 @@ fn ask(path: &Path, enter: &mut dyn FnMut(Stage)) -> Result<Summary, String> {
     })?;
     let mut summary = facts(&plugin);
     enter(Stage::Create);
-    let instance = match plugin.instantiate(&[]) {
+    let told = Arc::new(Told::default());
+    let made = plugin.instantiate_with_log(&[], Arc::<Told>::clone(&told));
+    summary.told = told.lines();
+    let instance = match made {
         Ok(instance) => instance,
         Err(error) if error.status == Status::NoDriver => {
             summary.no_driver = Some(error.to_string());
@@ -71,6 +77,35 @@ fn ask(path: &Path, enter: &mut dyn FnMut(Stage)) -> Result<Summary, String> {
     enter(Stage::Destroy);
     drop(instance);
     Ok(summary)
+}
+
+/// The first lines of a plugin's log.
+#[derive(Default)]
+struct Told(Mutex<Vec<String>>);
+
+/// More than a plugin should say at once.
+const LINES: usize = 16;
+
+impl Told {
+    fn lines(&self) -> Vec<String> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+impl LogSink for Told {
+    fn level(&self) -> LevelFilter {
+        LevelFilter::Info
+    }
+
+    fn log(&self, record: &PluginRecord<'_>) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() < LINES && record.level <= LevelFilter::Info {
+            lines.push(record.message.to_owned());
+        }
+    }
 }
 
 fn facts(plugin: &Plugin) -> Summary {

@@ -95,6 +95,9 @@ pub struct Summary {
     pub params: Vec<String>,
     /// Why no instance could be made for want of a driver; then there are no devices or links.
     pub no_driver: Option<String>,
+    /// What it told when an instance was made, at level info or above: what library of its vendor it opened,
+    /// and of what version.
+    pub told: Vec<String>,
     /// Its devices.
     pub devices: Vec<DeviceSummary>,
     /// The kinds of its links.

@@ -26,3 +26,22 @@ fn no_driver_is_said_clearly() {
     let said = answer("cuda", &environment, None);
     assert!(said.contains("1 pass"), "{said}");
 }
+
+/// Which library it is, and of what version, is what an operator asks first.
+#[test]
+fn the_librarys_version_is_told() {
+    let test = "the_librarys_version_is_told";
+    for (name, plugin, told) in [
+        ("h100x8", "cuda", " for CUDA 12.8, 8 devices"),
+        ("mi300x8", "rocm", " of HIP 6.3.42134, 8 devices"),
+        ("ascend910bx8", "ascend", "libascendcl.so 1.8.0, 8 devices"),
+    ] {
+        let Some(machine) = Emulated::new(test, name, |text| text) else {
+            return;
+        };
+        for command in [&["plugin", "check", plugin][..], &["plugin", "list"]] {
+            let text = machine.command(command);
+            assert!(text.contains(told), "{command:?}: {text}");
+        }
+    }
+}
