@@ -144,7 +144,7 @@ fn wrong_versions_and_sizes() {
     );
     assert!(matches!(
         refusal("wrong_major"),
-        Refusal::Major { found: (2, 4), .. }
+        Refusal::Major { found: (2, 3), .. }
     ));
     assert!(matches!(
         refusal("short_record"),
