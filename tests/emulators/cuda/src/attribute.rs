@@ -62,7 +62,7 @@ pub fn value(facts: &BoxFile, device: u32, which: u32) -> Option<i32> {
         ),
         (
             A::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS,
-            has(Capability::Flush),
+            has(Capability::Dmabuf) & has(Capability::Flush),
         ),
         (
             A::CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID,

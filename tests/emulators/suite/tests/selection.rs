@@ -162,7 +162,9 @@ fn chooses(
         machine.command(&[arguments, &of_job].concat())
     };
     let drawn = on_eight(&["topo"]);
-    let table: Vec<&str> = drawn.lines().skip_while(|line| *line != "Links").collect();
+    let table = drawn.lines().skip_while(|line| *line != "Links");
+    // What follows says through what memory bytes go.
+    let table: Vec<&str> = table.take_while(|line| !line.is_empty()).collect();
     let table: Vec<Vec<&str>> = table
         .iter()
         .map(|line| line.split_whitespace().collect())
