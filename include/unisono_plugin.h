@@ -646,7 +646,8 @@ typedef struct unisono_cpu_table { /* since 1.2 */
  * and write the memory of devices by themselves, other plugins' too. The host makes such memory known
  * by the dma-buf that its device exports; from then on it may export windows in it, and puts may read
  * it, by the addresses that it has in commands of its device. Flags and counters stay in memory of the
- * host. [any]; both functions may block. */
+ * host. A window in it that was closed may still be written by the peer, until the memory is removed.
+ * [any]; both functions may block. */
 #define UNISONO_DMABUF_INTERFACE "unisono.dmabuf"
 typedef struct unisono_dmabuf { /* since 1.4 */
   uint32_t struct_size;

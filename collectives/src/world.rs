@@ -163,6 +163,12 @@ impl World {
         }
     }
 
+    /// Whether something was said already in this job.
+    pub(crate) fn has_said(&self, what: &str) -> bool {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.contains(what)
+    }
+
     /// Whether something is said for the first time in this job.
     pub(crate) fn says_first(&self, what: &str) -> bool {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);

@@ -66,7 +66,12 @@ pub(super) fn offered(world: &World, plugins: &[&str]) -> Vec<(String, Dmabufs)>
         return Vec::new();
     }
     let plugins: BTreeSet<&str> = plugins.iter().copied().collect();
-    let plugins = plugins.into_iter().filter_map(|name| {
+    // Who has refused once is not asked for each communicator: that takes memory of the device, and freeing
+    // it may wait for what is under way there.
+    let asked = plugins
+        .into_iter()
+        .filter(|name| !world.has_said(&line(name, REFUSED)));
+    let plugins = asked.filter_map(|name| {
         let dmabufs = Dmabufs::of(&world.plugin(name)?.instance)?;
         Some((name.to_owned(), dmabufs))
     });
@@ -81,12 +86,7 @@ impl Linked {
         for (plugin, dmabufs) in offered {
             match dmabufs.add(memory) {
                 Ok(linked) => all.push((plugin, linked)),
-                Err(error) => say(
-                    world,
-                    &plugin,
-                    "device memory is staged in the host's",
-                    &error,
-                ),
+                Err(error) => say(world, &plugin, REFUSED, &error),
             }
         }
         let flushed = match all.is_empty() {
@@ -132,11 +132,19 @@ impl Linked {
     }
 }
 
+/// What is said of a plugin whose links do not take the device's memory.
+const REFUSED: &str = "device memory is staged in the host's";
+
 /// Says why, once for each plugin and each reason.
 fn say(world: &World, who: &str, what: &str, error: &unisono_hal::Error) {
-    if world.says_first(&format!("{who}: {what}")) {
-        log::warn!("rank {}: {who}: {what}: {error}", world.rank);
+    let line = line(who, what);
+    if world.says_first(&line) {
+        log::warn!("rank {}: {line}: {error}", world.rank);
     }
+}
+
+fn line(who: &str, what: &str) -> String {
+    format!("{who}: {what}")
 }
 
 impl Told {

@@ -70,6 +70,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             "{call} calls right in {:.1?}, the longest took {longest:.1?}",
             start.elapsed()
         );
+        for link in world.peer_links()? {
+            println!("{link}");
+        }
     }
     args.link.tell_shared(&world)?;
     world.finalize()?;
