@@ -1,6 +1,10 @@
 //! What the tests share: jobs whose ranks are threads.
 
-#![allow(dead_code, unused_imports, reason = "each test binary uses its own share")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "each test binary uses its own share"
+)]
 
 #[path = "../../../../tests/suite/src/port.rs"]
 mod port;
