@@ -14,6 +14,7 @@ mod leaks;
 mod link;
 mod link_faults;
 mod link_flow;
+mod link_memory;
 mod link_order;
 mod link_refused;
 mod link_sleep;
@@ -53,6 +54,7 @@ pub const ALL: &[&[Check]] = &[
     share_signal::CHECKS,
     report::CHECKS,
     link::CHECKS,
+    link_memory::CHECKS,
     link_order::CHECKS,
     link_refused::CHECKS,
     link_flow::CHECKS,
