@@ -23,7 +23,7 @@ pub struct Args {
     /// Rounds.
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: u32,
-    /// The card whose bytes are counted on rank 0's host.
+    /// The card whose bytes are counted on each host.
     #[arg(long, value_name = "NAME", default_value = "eth0")]
     card: String,
     /// Write the job's link graph to this file.
@@ -48,15 +48,20 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     // Who is first may still send for others.
     world.barrier()?;
     let counted = (sent(&args.card)? - before) / u64::from(args.rounds * args.calls).max(1);
+    let (mut most, mut least) = ([counted], [counted]);
+    world.all_reduce_in_place(&mut most, ReduceOp::Max)?;
+    world.all_reduce_in_place(&mut least, ReduceOp::Min)?;
     if world.rank() == 0 {
         times.sort_by(f64::total_cmp);
         let explained = world.explain(Op::AllReduce, args.bytes, DataType::F32)?;
         let busiest = world.bottleneck(&explained)?.busiest;
         let (what, planned) = busiest.map_or(("nothing".to_owned(), 0), |b| (b.what, b.bytes));
         println!(
-            "algorithm {} ms {:.3} planned {planned} counted {counted} of {what}",
+            "algorithm {} ms {:.3} planned {planned} counted {} least {} of {what}",
             explained.selection().winner().label,
             times[times.len() / 2],
+            most[0],
+            least[0],
         );
         if let Some(path) = &args.graph {
             fs::write(path, world.graph().to_json())

@@ -157,6 +157,8 @@ fn impostor(case: &Case) -> Checked {
 fn abort(case: &Case) -> Checked {
     let (mut ends, peer) = (Ends::connect(case, 1)?, case.peer()?);
     ends.put_one(1)?;
+    // The peer polls until it has heard that this end has its bytes, too.
+    peer.meet(1)?;
     let mut batch = queue::batch();
     batch.put(&ends.put(0, 8, 0, 0));
     if ends.role() == 0 {
