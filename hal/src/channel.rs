@@ -186,22 +186,26 @@ unsafe extern "C" fn recv(
     len: *mut u64,
 ) -> abi::Status {
     // SAFETY: the contract of `unisono_channel`: valid context, `cap` bytes to write, a length to
-    // write. The bytes are initialised for Rust before the channel sees them as a slice; a
-    // message has at most 64 KiB, so no more than that is touched.
+    // write.
     unsafe {
         guarded(context, |channel| {
-            let cap = if data.is_null() {
-                0
-            } else {
-                cap.min(64 << 10) as usize
+            // A plugin asks often, and mostly nothing has come: its buffer is not touched for that.
+            let length = match channel.recv(rank, tag, &mut [])? {
+                Received::Nothing => return Ok(abi::status::AGAIN),
+                Received::Message(length) | Received::TooLong(length) => length,
             };
-            let buffer: &mut [u8] = if cap == 0 {
-                &mut []
-            } else {
-                data.cast::<u8>().write_bytes(0, cap);
-                std::slice::from_raw_parts_mut(data.cast(), cap)
-            };
+            *len = length as u64;
+            if length == 0 {
+                return Ok(abi::status::OK);
+            }
+            if data.is_null() || length as u64 > cap {
+                return Ok(abi::status::INVALID);
+            }
+            // Initialised for Rust before the channel sees them as a slice.
+            data.cast::<u8>().write_bytes(0, length);
+            let buffer = std::slice::from_raw_parts_mut(data.cast(), length);
             match channel.recv(rank, tag, buffer)? {
+                // Another thread has taken it.
                 Received::Nothing => Ok(abi::status::AGAIN),
                 Received::Message(n) => {
                     *len = n as u64;

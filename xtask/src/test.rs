@@ -26,8 +26,17 @@ struct Count {
 pub fn test(strict: bool, filter: Option<&str>) -> Result<()> {
     let seed = std::env::var("UNISONO_SEED").unwrap_or_else(|_| fresh_seed().to_string());
     println!("seed {seed} (UNISONO_SEED repeats it)");
-    // Multi-process tests start binaries and plugins by their paths.
-    run(&mut cargo(&["build", "--workspace", "--quiet"]))?;
+    // Multi-process tests start binaries and plugins by their paths. What tests need is named with them: their
+    // dependencies turn features on, and without those nearly everything would be compiled a second time.
+    run(&mut cargo(&[
+        "build",
+        "--workspace",
+        "--lib",
+        "--bins",
+        "--tests",
+        "--examples",
+        "--quiet",
+    ]))?;
 
     let skips = root().join("target/skipped.txt");
     let _ = fs::remove_file(&skips);
