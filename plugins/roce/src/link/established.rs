@@ -142,26 +142,36 @@ impl Established {
         self.polls = (self.polls / GLANCE * GLANCE).wrapping_add(GLANCE - 1);
     }
 
-    /// Receives, and sends about `budget` bytes.
+    /// Sends about `budget` bytes, and receives. What was just handed over goes out first: whoever waits
+    /// for it waits longer than for what has come.
     ///
     /// # Errors
     /// The link can't go on.
     pub(crate) fn turn(&mut self, desk: &mut Desk<'_>, budget: u64) -> Result<Turn> {
         let mut turn = Turn::default();
+        let budget = budget.min(TURN_BYTES);
+        if !desk.outbox.is_at_rest() && self.begin(desk)? {
+            turn.moved = true;
+            self.send(desk, budget, &mut turn);
+        }
         self.receive(desk, &mut turn)?;
         if !turn.moved && self.is_at_rest(desk.outbox) {
             return Ok(turn);
         }
         self.settle(desk.outbox);
-        let (windows, striping) = (desk.windows, &self.striping);
-        let shared = desk.session.shared();
-        turn.moved |= desk
-            .outbox
-            .advance(|put| prepare(put, windows, shared, striping))?;
-        self.send(desk, budget.min(TURN_BYTES), &mut turn);
+        turn.moved |= self.begin(desk)?;
+        self.send(desk, budget, &mut turn);
         desk.outbox.retire();
         turn.moved |= turn.bytes > 0;
         Ok(turn)
+    }
+
+    /// Begins what was handed over, as far as WAITs let it; whether anything did.
+    fn begin(&self, desk: &mut Desk<'_>) -> Result<bool> {
+        let (windows, striping) = (desk.windows, &self.striping);
+        let shared = desk.session.shared();
+        let how = |put: &Put| prepare(put, windows, shared, striping);
+        desk.outbox.advance(how)
     }
 
     /// Takes what has come on the lanes from which something is awaited, and now and then on all.
