@@ -13,7 +13,8 @@ use super::incoming::{Incoming, Landed};
 use super::order::Order;
 use super::outbox::Outbox;
 use super::outgoing::Outgoing;
-use super::put::Lines;
+use super::put::Place;
+use super::spread::Rail;
 use super::stream::Stream;
 use crate::net::{Heard, Interest, Options, Poller, Silence, local_ip};
 use crate::setup::Authenticated;
@@ -91,7 +92,7 @@ impl Connection {
     /// Sends what the kernel takes; see [`Outgoing::flush`].
     pub(crate) fn flush(
         &mut self,
-        place: (usize, Lines),
+        place: Place,
         outbox: &mut Outbox,
         budget: u64,
     ) -> io::Result<u64> {
@@ -147,6 +148,18 @@ impl Connection {
     /// Whether it can carry what waits.
     pub(crate) const fn is_well(&self) -> bool {
         self.open && self.trouble.is_none()
+    }
+
+    /// What is known of it, for a put that several rails share.
+    pub(crate) fn rail(&self, now: Instant) -> Rail {
+        let pace = self.outgoing.pace();
+        Rail {
+            is_well: self.is_well() && self.outgoing.is_going(),
+            rate: pace.rate(),
+            at_most: pace.at_most(now),
+            under_way: pace.under_way(),
+            is_old: pace.is_old(now),
+        }
     }
 
     /// Watches for what can make it go on.

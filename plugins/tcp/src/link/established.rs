@@ -13,7 +13,8 @@ use super::farewell::{self, Farewell};
 use super::incoming::Landed;
 use super::order::Order;
 use super::outbox::Outbox;
-use super::put::Lines;
+use super::put::{Lines, Place};
+use super::spread::{self, Rail};
 use super::upkeep::Upkeep;
 use super::window::Windows;
 use crate::setup::Recovery;
@@ -34,6 +35,8 @@ pub(crate) struct Established {
     pub(super) connections: Vec<Connection>,
     pub(super) order: Order,
     pub(super) lines: Lines,
+    /// Scratch space for what is known of each connection.
+    shares: Vec<Rail>,
     polls: u32,
     /// Whether the first connections have all begun.
     begun: bool,
@@ -75,6 +78,7 @@ impl Established {
             lines: lines(&connected.connections),
             connections: connected.connections,
             order: Order::default(),
+            shares: Vec::new(),
             polls: 0,
             begun: false,
             access: connected.access,
@@ -138,14 +142,15 @@ impl Established {
     }
 
     fn send(&mut self, desk: &mut Desk<'_>, budget: u64, turn: &mut Turn) -> Result<()> {
-        let lines = self.lines;
-        for at in 0..lines.count {
+        let rails = self.lines.rails;
+        for at in 0..self.lines.count {
             let Connection { outgoing, .. } = &self.connections[at];
             if at > 0 && !outgoing.is_blocked() && !desk.outbox.has_unclaimed() {
                 continue;
             }
-            let most = if lines.rails { 1 } else { budget };
-            match self.connections[at].flush((at, lines), desk.outbox, most) {
+            let most = if rails { 1 } else { budget };
+            let place = self.place(at, desk.outbox);
+            match self.connections[at].flush(place, desk.outbox, most) {
                 Ok(sent) => {
                     turn.bytes += sent;
                     turn.more |= sent >= most;
@@ -155,6 +160,28 @@ impl Established {
         }
         turn.more |= desk.outbox.advance()? && desk.outbox.has_unclaimed();
         Ok(())
+    }
+
+    /// A connection, and how much it may take of a put that rails share.
+    fn place(&mut self, at: usize, outbox: &Outbox) -> Place {
+        let lines = self.lines;
+        let mut place = Place {
+            connection: at,
+            lines,
+            most: 0,
+        };
+        if !lines.rails || !self.connections[at].outgoing.is_hungry() {
+            return place;
+        }
+        let rest = outbox.shared_rest(lines);
+        if rest > 0 {
+            let now = Instant::now();
+            self.shares.clear();
+            self.shares
+                .extend(self.connections.iter().map(|c| c.rail(now)));
+            place.most = spread::share(&self.shares, at, rest);
+        }
+        place
     }
 
     fn receive(&mut self, desk: &mut Desk<'_>, budget: u64, turn: &mut Turn) -> Result<()> {
@@ -246,12 +273,12 @@ impl Established {
 
     /// Tells the peer at once what has landed.
     fn answer(&mut self, desk: &mut Desk<'_>) -> Result<()> {
-        let lines = self.lines;
-        for at in 0..lines.count {
-            let connection = &mut self.connections[at];
-            if connection.outgoing.has_words()
-                && let Err(error) = connection.flush((at, lines), desk.outbox, 1)
-            {
+        for at in 0..self.lines.count {
+            if !self.connections[at].outgoing.has_words() {
+                continue;
+            }
+            let place = self.place(at, desk.outbox);
+            if let Err(error) = self.connections[at].flush(place, desk.outbox, 1) {
                 self.part(at, Broken::System(error), desk)?;
             }
         }
@@ -334,11 +361,17 @@ impl Established {
 
     /// Watches every connection for what can make it go on; false if something can already.
     pub(crate) fn arm(&mut self, outbox: &Outbox) -> io::Result<bool> {
-        let free = self
-            .connections
-            .first()
-            .is_some_and(|c| c.is_well() && c.outgoing.is_free());
-        if (outbox.has_unclaimed() && free) || self.can_release() {
+        // Connections of one rail follow the first.
+        let first = if self.lines.rails {
+            self.lines.count
+        } else {
+            1
+        };
+        let goes_on = (0..first.min(self.connections.len())).any(|at| {
+            let c = &self.connections[at];
+            c.is_well() && c.outgoing.is_free() && outbox.has_for(self.place(at, outbox))
+        });
+        if goes_on || self.can_release() {
             return Ok(false);
         }
         for (key, connection) in (0..).zip(&mut self.connections) {

@@ -11,7 +11,7 @@ use unisono_plugin::abi::{CMD_WORDS, CommandWait};
 use unisono_plugin::{Batch, Command, Error, NoEvent, Result};
 
 use super::keep::Keep;
-use super::put::{Lines, Put, Source};
+use super::put::{Lines, Place, Put, Source};
 use super::window::Windows;
 use crate::memory::{self, Reached};
 use crate::wire::{FRAME_BYTES, Frame};
@@ -63,6 +63,16 @@ pub(crate) struct OutFrame {
     command: Option<u64>,
     /// What it uses of the connection's copies, if it is one.
     pub(crate) kept: Option<u64>,
+}
+
+impl OutFrame {
+    /// Bytes of which the peer tells at once that it has them; it takes its time with copies.
+    pub(crate) const fn told_of(&self) -> u64 {
+        match self.kept {
+            Some(_) => 0,
+            None => self.length,
+        }
+    }
 }
 
 impl Outbox {
@@ -160,23 +170,38 @@ impl Outbox {
         Ok(before != (self.completed, self.active.len()))
     }
 
-    /// The next frame for a connection to send. Small puts and the first stripe of each go over the
-    /// first connection, so that the peer hears of every put there.
-    pub(crate) fn claim(
-        &mut self,
-        connection: usize,
-        lines: Lines,
-        keep: &mut Keep,
-    ) -> Option<OutFrame> {
+    /// What no connection has taken yet of the oldest put that several rails share.
+    pub(crate) fn shared_rest(&self, lines: Lines) -> u64 {
+        let mut unclaimed = self.active.iter().filter(|a| a.is_unclaimed());
+        let shared = unclaimed.find_map(|a| Some((a.put.filter(|p| p.is_shared(lines))?, a)));
+        shared.map_or(0, |(put, active)| put.total - active.claimed)
+    }
+
+    /// Whether a connection would take a frame.
+    pub(crate) fn has_for(&self, place: Place) -> bool {
+        self.next_for(place).is_some()
+    }
+
+    /// The put whose next frame is a connection's to send, and how long that is. Small puts and the first
+    /// stripe of each go over the first connection, so that the peer hears of every put there. Where rails
+    /// share a put any of them may begin: the first may be the slow one.
+    fn next_for(&self, place: Place) -> Option<(usize, u64)> {
+        let (at, active) = self.active.iter().enumerate().find(|(_, a)| {
+            let shared = || a.put.is_some_and(|put| put.is_shared(place.lines));
+            a.is_unclaimed() && (place.connection == 0 || a.begun || shared())
+        })?;
+        let put = active.put?;
+        let length = put.stripe(place).min(put.total - active.claimed);
+        (length > 0 || put.total == 0).then_some((at, length))
+    }
+
+    /// The next frame for a connection to send.
+    pub(crate) fn claim(&mut self, place: Place, keep: &mut Keep) -> Option<OutFrame> {
+        let (at, length) = self.next_for(place)?;
         let completed = self.completed;
-        let (place, active) = self
-            .active
-            .iter_mut()
-            .enumerate()
-            .find(|(_, a)| a.is_unclaimed() && (connection == 0 || a.begun))?;
+        let active = self.active.get_mut(at)?;
         let put = active.put?;
         let claimed = active.claimed;
-        let length = put.stripe(lines).min(put.total - claimed);
         active.claimed += length;
         active.begun = true;
         active.open += 1;
@@ -203,7 +228,7 @@ impl Outbox {
             source,
             start,
             length,
-            command: Some(completed + place as u64),
+            command: Some(completed + at as u64),
             kept: kept.map(|kept| kept.used),
         })
     }

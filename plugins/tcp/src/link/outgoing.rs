@@ -6,12 +6,14 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::time::Instant;
 
 use super::backoff::Backoff;
 use super::broken::Broken;
 use super::keep::Keep;
 use super::outbox::{OutFrame, Outbox};
-use super::put::Lines;
+use super::pace::Pace;
+use super::put::Place;
 use super::stream::Stream;
 use crate::net::{PIECES_MAX, Piece};
 use crate::wire::{FRAME_BYTES, Frame};
@@ -42,6 +44,7 @@ pub(crate) struct Outgoing {
     /// Until the peer has said on a new connection what it has, only words are sent.
     held: bool,
     keep: Keep,
+    pace: Pace,
     backoff: Backoff,
 }
 
@@ -67,6 +70,16 @@ impl Outgoing {
     /// Whether it could take a put's next frame.
     pub(crate) fn is_free(&self) -> bool {
         !self.held && !self.is_blocked()
+    }
+
+    /// Whether it waits for the next frame of a put; the kernel may not.
+    pub(crate) fn is_hungry(&self) -> bool {
+        !self.held && self.passed == self.frames.len()
+    }
+
+    /// What is under way where there are rails, and how fast.
+    pub(crate) const fn pace(&self) -> &Pace {
+        &self.pace
     }
 
     /// Whether both ends have said where to go on.
@@ -114,9 +127,14 @@ impl Outgoing {
                 self.acknowledged, self.passed
             )));
         };
+        let mut landed = 0;
         for mut frame in self.frames.drain(..count as usize) {
+            landed += frame.told_of();
             self.keep.give_back(frame.kept.unwrap_or(0));
             outbox.settle(&mut frame);
+        }
+        if landed > 0 && self.pace.under_way() > 0 {
+            self.pace.landed(landed, Instant::now());
         }
         self.passed -= count as usize;
         self.acknowledged = received;
@@ -130,6 +148,7 @@ impl Outgoing {
         (self.word_sent, self.owes) = (0, false);
         self.held = true;
         self.backoff = Backoff::default();
+        self.pace.restart();
         self.say(&Frame::Resume { received });
     }
 
@@ -140,6 +159,7 @@ impl Outgoing {
         }
         self.acknowledge(received, outbox)?;
         self.held = false;
+        self.pace.resume(Instant::now());
         Ok(std::mem::take(&mut self.passed))
     }
 
@@ -150,7 +170,7 @@ impl Outgoing {
     pub(crate) fn flush(
         &mut self,
         stream: &mut Stream,
-        (connection, lines): (usize, Lines),
+        place: Place,
         outbox: &mut Outbox,
         budget: u64,
     ) -> io::Result<u64> {
@@ -159,7 +179,7 @@ impl Outgoing {
             return Ok(0);
         }
         while moved < budget {
-            self.fill(connection, lines, outbox);
+            self.fill(place, outbox);
             if !self.is_blocked() {
                 break;
             }
@@ -207,18 +227,21 @@ impl Outgoing {
         let _ = unsafe { stream.send(&mut pieces) };
     }
 
-    fn fill(&mut self, connection: usize, lines: Lines, outbox: &mut Outbox) {
+    fn fill(&mut self, place: Place, outbox: &mut Outbox) {
         if self.held {
             return;
         }
         let waiting = self.frames.range(self.passed..);
         let (mut count, mut ahead) = waiting.fold((0, 0), |(n, sum), f| (n + 1, sum + f.length));
         // Of several rails each takes one stripe at a time, else the first would take them all.
-        let most = if lines.rails { 1 } else { BYTES_AHEAD };
+        let most = if place.lines.rails { 1 } else { BYTES_AHEAD };
         while count < FRAMES_MAX && ahead < most {
-            let Some(frame) = outbox.claim(connection, lines, &mut self.keep) else {
+            let Some(frame) = outbox.claim(place, &mut self.keep) else {
                 return;
             };
+            if place.lines.rails && frame.told_of() > 0 {
+                self.pace.sent(frame.length, Instant::now());
+            }
             ahead += frame.length;
             count += 1;
             self.frames.push_back(frame);

@@ -3,13 +3,12 @@
 use unisono_plugin::abi::{CMD_WORDS, CommandPut, NO_WINDOW};
 use unisono_plugin::{Error, Result};
 
+use super::spread::STRIPED;
 use super::window::Windows;
 use crate::wire::Signal;
 
 /// A stripe is at least this long: shorter puts go whole, over the first connection.
 const STRIPE_MIN: u64 = 64 << 10;
-/// Where connections go by several rails, stripes are worth it sooner.
-const STRIPE_MIN_RAILS: u64 = 16 << 10;
 /// And at most this, so that connections of unequal speed share fairly.
 const STRIPE_MAX: u64 = 512 << 10;
 
@@ -24,12 +23,21 @@ pub(crate) struct Put {
     pub(crate) done: Option<(u64, u64)>,
 }
 
-/// Over what a put is striped.
+/// Over what puts are striped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lines {
     pub(crate) count: usize,
     /// Whether they go by more than one rail.
     pub(crate) rails: bool,
+}
+
+/// Which connection asks for a frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) connection: usize,
+    pub(crate) lines: Lines,
+    /// Where there are rails, how much of a striped put it may take; see [`share`](super::spread::share).
+    pub(crate) most: u64,
 }
 
 /// Where a put's bytes are: pieces of one size, a stride apart.
@@ -103,17 +111,21 @@ impl Put {
         })
     }
 
-    /// How long its stripes are.
-    pub(crate) fn stripe(&self, lines: Lines) -> u64 {
-        let least = match lines.rails {
-            true => STRIPE_MIN_RAILS,
-            false => STRIPE_MIN,
-        };
-        if self.total < 2 * least {
+    /// Whether several rails share it; sooner than connections over one do, since that is worth more.
+    pub(crate) const fn is_shared(&self, lines: Lines) -> bool {
+        lines.rails && self.total >= STRIPED
+    }
+
+    /// How long the next stripe is for one that asks; 0 if it shall take none.
+    pub(crate) fn stripe(&self, place: Place) -> u64 {
+        if self.is_shared(place.lines) {
+            return place.most;
+        }
+        if place.lines.rails || self.total < 2 * STRIPE_MIN {
             return self.total;
         }
-        (self.total / lines.count.max(1) as u64)
+        (self.total / place.lines.count.max(1) as u64)
             .next_multiple_of(4096)
-            .clamp(least, STRIPE_MAX)
+            .clamp(STRIPE_MIN, STRIPE_MAX)
     }
 }
