@@ -8,6 +8,7 @@
 //! Ranks may be interleaved, and groups of one level may differ in size.
 
 mod closeness;
+mod shares;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -15,6 +16,7 @@ use std::collections::BTreeSet;
 use crate::Network;
 
 use closeness::Closeness;
+pub use shares::{Shared, Way};
 
 /// A network's groups of ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,19 +49,10 @@ impl Levels {
     /// those of others the groups of the level below.
     pub fn group_of(&self, level: usize) -> Vec<u32> {
         let ranks = self.order().len();
-        let of_rank = |level: &Level| {
-            let mut of_rank = vec![0; ranks];
-            for (group, members) in (0..).zip(&level.groups) {
-                for &rank in members {
-                    of_rank[rank as usize] = group;
-                }
-            }
-            of_rank
-        };
         let Some(here) = self.levels.get(level) else {
             return Vec::new();
         };
-        let of_rank = of_rank(here);
+        let of_rank = here.of_rank(ranks);
         match level.checked_sub(1) {
             None => of_rank,
             Some(below) => {

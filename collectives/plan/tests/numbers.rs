@@ -376,14 +376,13 @@ fn templates() -> Vec<Template> {
     let order = |ranks: [u32; 5]| Order::new(ranks.to_vec()).unwrap();
     let rings = [([0, 2, 4, 1, 3], 3), ([3, 1, 4, 2, 0], 2)];
     let rings = rings.map(|(order, weight)| Ring::new(order, weight).unwrap());
-    let level = |group_of: &[u32], algorithm| Level {
-        group_of: group_of.into(),
-        algorithm,
-    };
-    let levels = |within| {
+    let levels = |within, weights: [u32; 5]| {
         let levels = [
-            level(&[0, 1, 0, 1, 1], within),
-            level(&[0, 0], Algorithm::MeshOneShot),
+            Level {
+                weights: weights.into(),
+                ..Level::new([0, 1, 0, 1, 1], within)
+            },
+            Level::new([0, 0], Algorithm::MeshOneShot),
         ];
         Template::Hierarchical(Arc::new(Hierarchical::new(levels).unwrap()))
     };
@@ -421,9 +420,12 @@ fn templates() -> Vec<Template> {
             order: Arc::new(order([1, 3, 0, 4, 2])),
         },
         Template::Rings(Arc::new(Rings::new(rings).unwrap())),
-        levels(Algorithm::MeshOneShot),
-        levels(Algorithm::Ring),
-        levels(Algorithm::HalvingDoubling),
+        levels(Algorithm::MeshOneShot, [1; 5]),
+        levels(Algorithm::Ring, [1; 5]),
+        levels(Algorithm::HalvingDoubling, [1; 5]),
+        levels(Algorithm::MeshOneShot, [3, 2, 1, 4, 1]),
+        levels(Algorithm::Ring, [1, 1, 6, 2, 5]),
+        levels(Algorithm::HalvingDoubling, [1, 5, 2, 3, 3]),
         Template::Trees(Arc::new(Trees::new(5, trees.clone(), trees).unwrap())),
         Template::Routes(Arc::new(Routes::new(5, routes).unwrap())),
     ]

@@ -92,10 +92,7 @@ fn rings_in_any_order_with_any_weights() {
 
 /// Levels of the groups that `level` and the unit give, all with one algorithm.
 fn levels(groups: &[Vec<u32>], algorithms: &[Algorithm]) -> Template {
-    let level = |(of, &algorithm): (&Vec<u32>, &Algorithm)| Level {
-        group_of: of.clone().into(),
-        algorithm,
-    };
+    let level = |(of, &algorithm): (&Vec<u32>, &Algorithm)| Level::new(of.clone(), algorithm);
     let levels: Vec<Level> = groups
         .iter()
         .zip(algorithms.iter().cycle())
@@ -175,10 +172,7 @@ fn interleaved_ranks_and_random_groups() {
 #[test]
 fn groups_that_are_none_are_refused() {
     let refuse = |levels: Vec<(Vec<u32>, Algorithm)>| {
-        let level = |(of, algorithm): (Vec<u32>, Algorithm)| Level {
-            group_of: of.into(),
-            algorithm,
-        };
+        let level = |(of, algorithm): (Vec<u32>, Algorithm)| Level::new(of, algorithm);
         let levels: Vec<Level> = levels.into_iter().map(level).collect();
         Hierarchical::new(levels).unwrap_err().to_string()
     };
@@ -194,6 +188,62 @@ fn groups_that_are_none_are_refused() {
     assert!(bruck.contains("can't run bruck"), "{bruck}");
     let far = refuse(vec![(vec![0, u32::MAX], mesh)]);
     assert!(far.contains("groups of 2 units"), "{far}");
+    let weighted = |weights: &[u32]| {
+        let level = Level {
+            weights: weights.into(),
+            ..Level::new([0, 0, 0], mesh)
+        };
+        Hierarchical::new([level]).unwrap_err().to_string()
+    };
+    let few = weighted(&[1, 2]);
+    assert!(few.contains("2 weights for 3 units"), "{few}");
+    let nothing = weighted(&[1, 0, 2]);
+    assert!(nothing.contains("leaves nothing to unit 1"), "{nothing}");
+}
+
+#[test]
+fn groups_with_any_weights() {
+    let mut numbers = Numbers(6);
+    let (mut plans, mut weighted) = (0, 0);
+    for _ in 0..60 {
+        let ranks = 3 + numbers.below(9);
+        let groups = 2 + numbers.below(ranks - 2);
+        let mut group_of: Vec<u32> = (0..groups).collect();
+        group_of.extend((groups..ranks).map(|_| numbers.below(groups)));
+        let order = numbers.shuffled(ranks);
+        let group_of: Vec<u32> = order.iter().map(|&at| group_of[at as usize]).collect();
+        let mut level = |group_of: Vec<u32>| {
+            let algorithm = WITHIN[numbers.below(3) as usize];
+            Level {
+                weights: group_of.iter().map(|_| 1 + numbers.below(6)).collect(),
+                ..Level::new(group_of, algorithm)
+            }
+        };
+        let both = [level(group_of), level(vec![0; groups as usize])];
+        let template = Template::Hierarchical(Arc::new(Hierarchical::new(both).unwrap()));
+        weighted += u32::from(template.label().ends_with(":by_rate"));
+        plans += verify(&template, ranks);
+    }
+    println!("{plans} plans, {weighted} templates with unequal shares");
+    assert_eq!(plans, 60 * 9);
+    assert!(weighted > 50, "{weighted}");
+}
+
+#[test]
+fn equal_weights_are_none() {
+    let group_of = [0, 0, 1, 1, 1];
+    let low = |weights: &[u32]| Level {
+        weights: weights.into(),
+        ..Level::new(group_of, Algorithm::MeshOneShot)
+    };
+    let top = Level::new([0, 0], Algorithm::MeshOneShot);
+    let program = |weights: &[u32]| {
+        let levels = Hierarchical::new([low(weights), top.clone()]).unwrap();
+        let template = Template::Hierarchical(Arc::new(levels));
+        assert_eq!(template.label(), "hierarchical:mesh_one_shot");
+        template.programs(Op::AllReduce, 5, false).unwrap()
+    };
+    assert_eq!(program(&[7, 7, 3, 3, 3]), program(&[]));
 }
 
 /// A random spanning tree over all ranks.

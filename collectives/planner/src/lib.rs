@@ -4,6 +4,7 @@ pub mod candidate;
 pub mod counted;
 mod error;
 pub mod front;
+mod levelled;
 mod many;
 pub mod names;
 pub mod plan;

@@ -6,14 +6,14 @@ use std::time::Instant;
 use unisono_bound::{Bound, bound};
 use unisono_network::Network;
 use unisono_pack::{self as pack, Route};
-use unisono_plan::template::{Hierarchical, Level, Order, Ring, Rings};
+use unisono_plan::template::{Order, Ring, Rings};
 use unisono_plan::{Algorithm, Op, Template};
 
 use crate::candidate::{Knob, Source, shape};
 use crate::schedule::Schedule;
 use crate::timing::{Speeds, Timeline, least_time, simulate_schedule};
 use crate::trees::Lanes;
-use crate::{PlanError, many, routes};
+use crate::{PlanError, levelled, many, routes};
 
 /// Times up to this much over the least are as good: then fewer steps are better.
 const AS_GOOD: f64 = 1.001;
@@ -310,11 +310,7 @@ pub fn bound_of(network: &Network, op: Op) -> Result<Option<Bound>, PlanError> {
 }
 
 /// All that may run the operation, and why others can't.
-pub(crate) fn sources(
-    network: &Network,
-    op: Op,
-    bound: Option<&Bound>,
-) -> (Vec<Source>, Vec<String>) {
+pub fn sources(network: &Network, op: Op, bound: Option<&Bound>) -> (Vec<Source>, Vec<String>) {
     let mut why = Vec::new();
     let mut sources = Vec::new();
     for template in templates(network, op) {
@@ -387,14 +383,7 @@ fn templates(network: &Network, op: Op) -> Vec<Template> {
     if network.ranks() <= MOST_PACKED {
         templates.extend(rings(network).map(|rings| Template::Rings(Arc::new(rings))));
     }
-    for algorithm in [
-        Algorithm::MeshOneShot,
-        Algorithm::Ring,
-        Algorithm::HalvingDoubling,
-    ] {
-        let levels = hierarchical(&levels, algorithm);
-        templates.extend(levels.map(|levels| Template::Hierarchical(Arc::new(levels))));
-    }
+    templates.extend(levelled::levelled(network, &levels));
     templates
 }
 
@@ -405,20 +394,6 @@ fn rings(network: &Network) -> Option<Rings> {
         .map(|ring| Ring::new(ring.order, ring.weight))
         .collect();
     Rings::new(rings.ok()?).ok()
-}
-
-/// Levels of islands, all of which run the same algorithm; none if there is but one level.
-fn hierarchical(levels: &pack::Levels, algorithm: Algorithm) -> Option<Hierarchical> {
-    let count = levels.levels().len();
-    if count < 2 {
-        return None;
-    }
-    let level = |level| Level {
-        group_of: levels.group_of(level).into(),
-        algorithm,
-    };
-    let levels: Vec<Level> = (0..count).map(level).collect();
-    Hierarchical::new(levels).ok()
 }
 
 /// The candidate with the fewest steps of those that are as good as the fastest. Who was not

@@ -164,15 +164,15 @@ fn with_links(
             },
         }
     };
-    let staged = |ports: &mut Ports<'_>, from: u32| Pair {
-        link: of_kind(
-            ground::KIND,
-            ground::LATENCY_NS,
-            ground::BYTES_PER_SECOND,
-            ports.is_cpu(from),
-            ports.of_host(from, ground::BYTES_PER_SECOND),
-        ),
-        direct: ports.is_cpu(from),
+    let staged = |ports: &mut Ports<'_>, from: u32| {
+        let port = ports.of_host(from, ground::BYTES_PER_SECOND);
+        let (latency_ns, rate) = (ground::LATENCY_NS, ground::BYTES_PER_SECOND);
+        let by_core = ports.is_cpu(from);
+        Pair {
+            link: of_kind(ground::KIND, latency_ns, rate, by_core, port),
+            direct: by_core,
+            leaves_by: port,
+        }
     };
     let of_way = |ports: &mut Ports<'_>, from: u32, to: u32, way: Option<&Way>| {
         match way {
@@ -185,6 +185,7 @@ fn with_links(
                     port: None,
                 },
                 direct: false,
+                leaves_by: None,
             },
             Some(way) => {
                 let by_core = way.link_type == LinkType::Mapped && ports.is_cpu(from);
@@ -194,6 +195,12 @@ fn with_links(
                     link: of_kind(&way.kind, latency_ns, rate, by_core, port),
                     // A way through what others use is no link of the pair's own.
                     direct: way.hops == 1 && port.is_none(),
+                    leaves_by: ports.leaving(from, to, way).map(|port| {
+                        match measured.get(&way.kind) {
+                            None => port,
+                            Some(figures) => at_least(port, figures.bytes_per_second),
+                        }
+                    }),
                 }
             }
         }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use unisono_network::{Builder, Network};
 use unisono_pack as pack;
 use unisono_plan::Template;
-use unisono_plan::cost::Link;
+use unisono_plan::cost::{Link, Port};
 use unisono_plan::template::{Ring, Rings, TemplateError, Tree, Trees};
 
 /// The most ranks for which they are packed while a communicator forms: some ten milliseconds.
@@ -27,6 +27,8 @@ pub(super) struct Pair {
     pub(super) link: Link,
     /// Whether nothing stands between the two.
     pub(super) direct: bool,
+    /// By what the first leaves for the second and others, if that is known: a port, a card.
+    pub(super) leaves_by: Option<Port>,
 }
 
 /// Rings, then trees; or why there are none.
@@ -45,15 +47,16 @@ pub(super) fn packed(
     }
     let all = || (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to)));
     let all = || all().filter(|(from, to)| from != to);
-    let alike = pair(0, 1);
-    if all().all(|(from, to)| pair(from, to) == alike) {
+    let seen = |from: u32, to: u32| (pair(from, to).link, pair(from, to).direct);
+    let alike = seen(0, 1);
+    if all().all(|(from, to)| seen(from, to) == alike) {
         return Err(
             "every two ranks are joined alike: the flat algorithms use the links as well".into(),
         );
     }
     let direct: Vec<(u32, u32, u64)> = all()
         .filter_map(|(from, to)| {
-            let Pair { link, direct } = pair(from, to);
+            let Pair { link, direct, .. } = pair(from, to);
             Some((from, to, link.rate.get().filter(|_| direct)?))
         })
         .collect();

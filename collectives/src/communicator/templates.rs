@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use unisono_network::levels::{Levels, levels_of_pairs};
-use unisono_plan::cost::{Link, Templates};
+use unisono_network::levels::{Levels, Shared, Way, levels_of_pairs};
+use unisono_plan::cost::{Link, Port, Templates};
 use unisono_plan::template::{Family, Hierarchical, Level, Order};
 use unisono_plan::{Algorithm, Template};
 
@@ -23,10 +23,16 @@ const WITHIN_AND_BETWEEN: [[Algorithm; 2]; 5] = [
     [Algorithm::MeshOneShot, Algorithm::HalvingDoubling],
 ];
 
+/// The most ranks whose ways are looked at for shares by rate.
+const MOST_WITH_RATES: usize = 512;
+/// Shares by rate cut where equal ones don't. More than so many times as many blocks cost more messages
+/// than they could save.
+const MOST_TIMES_THE_BLOCKS: u32 = 16;
+
 /// The templates for so many ranks that reach each other so.
 pub(super) fn templates(ranks: u32, pair: impl Fn(u32, u32) -> Pair) -> Templates {
     let mut templates = Templates::default();
-    levelled(&mut templates, ranks, |from, to| pair(from, to).link);
+    levelled(&mut templates, ranks, &pair);
     match packed(ranks, pair) {
         Ok((rings, trees)) => {
             for (family, absent) in [
@@ -54,9 +60,10 @@ pub(super) fn templates(ranks: u32, pair: impl Fn(u32, u32) -> Pair) -> Template
 }
 
 /// Adds islands, and algorithms in the order in which islands lie.
-fn levelled(templates: &mut Templates, ranks: u32, link: impl Fn(u32, u32) -> Link) {
+fn levelled(templates: &mut Templates, ranks: u32, pair: impl Fn(u32, u32) -> Pair) {
+    let link = |from: u32, to: u32| pair(from, to).link;
     let found = levels_of_pairs(ranks, widths(ranks, link));
-    match hierarchical(&found) {
+    match hierarchical(&found, &pair) {
         Ok(all) => templates.found.extend(all),
         Err(why) => templates.missing.push((Family::Hierarchical, why)),
     }
@@ -91,28 +98,61 @@ fn widths(ranks: u32, link: impl Fn(u32, u32) -> Link) -> impl Fn(u32, u32) -> u
     }
 }
 
-/// Plans over islands; why there are none.
-fn hierarchical(found: &Levels) -> Result<Vec<Template>, String> {
+/// Plans over islands, those with equal shares first; why there are none.
+fn hierarchical(found: &Levels, pair: impl Fn(u32, u32) -> Pair) -> Result<Vec<Template>, String> {
     let count = found.levels().len();
     if count < 2 {
         return Err("its ranks are no islands: nobody is closer to somebody than the rest".into());
     }
-    let with = |[within, between]: [Algorithm; 2]| {
-        let level = |level| Level {
-            group_of: found.group_of(level).into(),
-            algorithm: if level == 0 { within } else { between },
+    let with = |[within, between]: [Algorithm; 2], weights: Option<&Vec<Vec<u32>>>| {
+        let level = |level: usize| Level {
+            weights: weights.map_or_else(Arc::default, |weights| weights[level].clone().into()),
+            ..Level::new(
+                found.group_of(level),
+                if level == 0 { within } else { between },
+            )
         };
         let levels: Vec<Level> = (0..count).map(level).collect();
-        let levels = Hierarchical::new(levels).map_err(|error| error.to_string())?;
-        Ok(Template::Hierarchical(Arc::new(levels)))
+        Hierarchical::new(levels).map(Arc::new)
     };
-    WITHIN_AND_BETWEEN.into_iter().map(with).collect()
+    let equal: Result<Vec<Arc<Hierarchical>>, _> = (WITHIN_AND_BETWEEN.into_iter())
+        .map(|algorithms| with(algorithms, None))
+        .collect();
+    let mut all = equal.map_err(|error| error.to_string())?;
+    let most = all[0].blocks().saturating_mul(MOST_TIMES_THE_BLOCKS);
+    let way = |from: u32, to: u32| {
+        let Pair {
+            link, leaves_by, ..
+        } = pair(from, to);
+        let shared = |port: Port| {
+            Some(Shared {
+                id: port.id.into(),
+                bytes_per_second: port.rate.get()?,
+            })
+        };
+        Way {
+            bytes_per_second: link.rate.get().unwrap_or(0),
+            shared: leaves_by.and_then(shared).into_iter().collect(),
+        }
+    };
+    let weights = [false, true].map(|exchanges| match found.order().len() {
+        ..=MOST_WITH_RATES => found.weights(exchanges, way),
+        _ => None,
+    });
+    for algorithms in WITHIN_AND_BETWEEN {
+        let exchanges = algorithms[1] == Algorithm::MeshOneShot;
+        let by_rate = weights[usize::from(exchanges)].as_ref();
+        // Shares that can't be cut exactly are left to the equal ones.
+        let by_rate = by_rate.and_then(|weights| with(algorithms, Some(weights)).ok());
+        all.extend(by_rate.filter(|levels| levels.blocks() <= most));
+    }
+    Ok(all.into_iter().map(Template::Hierarchical).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unisono_plan::cost::{Port, Rate};
+    use unisono_plan::cost::Rate;
 
     fn pair(gigabytes: u64, direct: bool) -> Pair {
         let link = Link {
@@ -121,7 +161,11 @@ mod tests {
             by_core: false,
             port: None,
         };
-        Pair { link, direct }
+        Pair {
+            link,
+            direct,
+            leaves_by: None,
+        }
     }
 
     fn boxes(box_of: impl Fn(u32) -> u32) -> impl Fn(u32, u32) -> Pair {
@@ -164,11 +208,33 @@ mod tests {
                 let mut pair = pair(12, false);
                 let (id, rate) = (from, pair.link.rate);
                 pair.link.port = Some(Port { id, rate });
+                pair.leaves_by = pair.link.port;
                 pair
             }
         };
         let found = templates(8, joined).found;
         assert_eq!(found.len(), WITHIN_AND_BETWEEN.len(), "{found:?}");
+    }
+
+    /// Boxes of four and of two; each device has a card of its own.
+    #[test]
+    fn unequal_cards_get_shares_by_rate_besides_equal_ones() {
+        let card = |rank: u32| [25, 25, 12, 12, 50, 25][rank as usize];
+        let joined = |from: u32, to: u32| match (from < 4) == (to < 4) {
+            true => pair(100, true),
+            false => pair(card(from).min(card(to)), false),
+        };
+        let found = templates(6, joined).found;
+        let by_rate = |template: &&Template| template.label().ends_with(":by_rate");
+        let unequal: Vec<&Template> = found.iter().filter(by_rate).collect();
+        assert_eq!(unequal.len(), WITHIN_AND_BETWEEN.len(), "{found:?}");
+        let Template::Hierarchical(levels) = unequal[0] else {
+            panic!("{unequal:?}")
+        };
+        // The fastest card of the small box meets none as fast.
+        assert_eq!(*levels.levels()[0].weights, [2, 2, 1, 1, 1, 1]);
+        // All ranks ask the same, and all find the same.
+        assert_eq!(found, templates(6, joined).found);
     }
 
     #[test]

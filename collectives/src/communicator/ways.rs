@@ -38,13 +38,20 @@ impl<'g> Ports<'g> {
     /// What the best way from one rank to another shares with other ways, if it does; of ways whose bytes
     /// a core moves that is the core, and of ways out of a node what leaves it in all.
     pub(super) fn of_way(&mut self, from: u32, to: u32, way: &Way) -> Option<Port> {
+        let device = self.graph.vertex(self.graph.rank(from)?).device()?;
+        if device.class == DeviceClass::Cpu || way.link_type != LinkType::Mapped {
+            return None;
+        }
+        self.leaving(from, to, way)
+    }
+
+    /// What the best way from one rank to another shares with other ways where it leaves the rank,
+    /// whoever moves the bytes.
+    pub(super) fn leaving(&mut self, from: u32, to: u32, way: &Way) -> Option<Port> {
         let graph = self.graph;
         let (start, end) = (graph.rank(from)?, graph.rank(to)?);
         let (near, far) = (graph.vertex(start), graph.vertex(end));
         let (device, other) = (near.device()?, far.device()?);
-        if device.class == DeviceClass::Cpu || way.link_type != LinkType::Mapped {
-            return None;
-        }
         if (near.node, &device.plugin, device.id) == (far.node, &other.plugin, other.id) {
             let memory = Shared::Memory(near.node, device.plugin.clone(), device.id);
             return Some(self.port(memory, way.bytes_per_second));

@@ -1,19 +1,33 @@
 //! Who exchanges with whom, for the cost model to look at the links between them.
 
+use crate::ir::Blocks;
+
 use super::binary_tree::BinaryTree;
 use super::halves::levels;
 
-/// The pairs of each level of halving, sender first, and the most messages that a rank takes there.
-pub(crate) fn halvings(ranks: u32) -> Vec<(u64, Vec<(u32, u32)>)> {
-    let mut all: Vec<(u64, Vec<(u32, u32)>)> = Vec::new();
+/// One exchange of halving.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Halving {
+    /// The most messages that a rank takes.
+    pub(crate) most: u64,
+    /// Who gives to whom the blocks of which ranks.
+    pub(crate) gifts: Vec<(u32, u32, Blocks)>,
+}
+
+/// The exchanges of halving, the widest first.
+pub(crate) fn halvings(ranks: u32) -> Vec<Halving> {
+    let mut all: Vec<Halving> = Vec::new();
     for rank in 0..ranks {
         for (index, level) in levels(rank, ranks).iter().enumerate() {
             if all.len() == index {
-                all.push((1, Vec::new()));
+                all.push(Halving {
+                    most: 1,
+                    gifts: Vec::new(),
+                });
             }
-            let (most, pairs) = &mut all[index];
+            let Halving { most, gifts } = &mut all[index];
             *most = (*most).max(level.takes().len() as u64);
-            pairs.push((rank, level.gives));
+            gifts.push((rank, level.gives, level.sent));
         }
     }
     all

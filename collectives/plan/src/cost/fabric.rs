@@ -182,7 +182,10 @@ impl Fabric {
             rounds,
             halvings: neighbours::halvings(ranks)
                 .into_iter()
-                .map(|(fan, pairs)| survey.pattern(fan, pairs.into_iter()))
+                .map(|halving| {
+                    let pairs = halving.gifts.into_iter().map(|(from, to, _)| (from, to));
+                    survey.pattern(halving.most, pairs)
+                })
                 .collect(),
             trees: survey.pattern(1, neighbours::tree_edges(ranks).into_iter()),
             exchanges: (0..core.ilog2()).map(exchange).collect(),

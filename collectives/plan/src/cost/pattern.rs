@@ -118,14 +118,28 @@ impl<L: Fn(u32, u32) -> Link> Survey<'_, L> {
     }
 
     pub(super) fn pattern(&self, fan: u64, pairs: impl Iterator<Item = (u32, u32)>) -> Pattern {
+        self.weighted(fan, 1, pairs.map(|(from, to)| (from, to, 1)))
+    }
+
+    /// The pattern of messages of unequal weights, as one of messages that all have `most`, the
+    /// weight of the heaviest: rates count as many times higher as what goes is less.
+    pub(super) fn weighted(
+        &self,
+        fan: u64,
+        most: u64,
+        messages: impl Iterator<Item = (u32, u32, u64)>,
+    ) -> Pattern {
         let mut pattern = Pattern {
             fan,
             ..Pattern::default()
         };
-        let mut leaving = vec![0u64; self.nodes.len()];
+        let mut leaving = vec![Sum::default(); self.nodes.len()];
         let mut sent = vec![0u64; self.node_of.len()];
-        let mut ports: BTreeMap<u32, (u64, Rate)> = BTreeMap::new();
-        for (from, to) in pairs.filter(|(from, to)| from != to) {
+        // What all messages of a rank take one after the other, where they are not alike.
+        let mut in_turn = vec![0u128; self.node_of.len()];
+        let mut alike = true;
+        let mut ports: BTreeMap<u32, (Sum, Rate)> = BTreeMap::new();
+        for (from, to, weight) in messages.filter(|(from, to, _)| from != to) {
             let Link {
                 alpha_ps,
                 rate,
@@ -134,33 +148,67 @@ impl<L: Fn(u32, u32) -> Link> Survey<'_, L> {
             } = self.crowded(from, to);
             sent[from as usize] += 1;
             if let Some(Port { id, rate }) = port {
-                ports.entry(id).or_insert((0, rate)).0 += 1;
+                ports
+                    .entry(id)
+                    .or_insert((Sum::default(), rate))
+                    .0
+                    .add(weight);
             }
             pattern.alpha_ps = pattern.alpha_ps.max(u128::from(alpha_ps));
-            pattern.rate = pattern.rate.min(rate);
+            pattern.rate = pattern.rate.min(rate.raised(most.into(), weight.into()));
             pattern.by_core |= by_core;
+            alike &= weight == most;
+            let time = rate.time(Ratio::new(weight.into(), 1));
+            in_turn[from as usize] = in_turn[from as usize].saturating_add(time);
             let (a, b) = (self.node_of[from as usize], self.node_of[to as usize]);
             if a != b {
-                leaving[a as usize] += 1;
+                leaving[a as usize].add(weight);
             }
         }
-        for (node, messages) in self.nodes.iter().zip(leaving) {
+        if pattern.by_core && !alike {
+            let slowest = in_turn.into_iter().max().unwrap_or(0);
+            pattern.rate = Rate::that_takes(slowest, Ratio::new(most.into(), 1).times(fan.into()));
+        }
+        for (node, sum) in self.nodes.iter().zip(leaving) {
             let exit = Exit {
-                messages,
-                rate: node.exit,
+                messages: sum.messages,
+                rate: sum.raise(node.exit, most),
             };
             if exit.is_narrower(pattern.exit) {
                 pattern.exit = exit;
             }
         }
         let of = sent.into_iter().max().unwrap_or(0);
-        for (messages, rate) in ports.into_values() {
-            let load = Load { messages, of, rate };
+        for (sum, rate) in ports.into_values() {
+            let load = Load {
+                messages: sum.messages,
+                of,
+                rate: sum.raise(rate, most),
+            };
             if load.is_fuller(pattern.port) {
                 pattern.port = load;
             }
         }
         pattern
+    }
+}
+
+/// Messages and their weights.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    messages: u64,
+    weight: u128,
+}
+
+impl Sum {
+    fn add(&mut self, weight: u64) {
+        self.messages += 1;
+        self.weight = self.weight.saturating_add(weight.into());
+    }
+
+    /// A rate that all share, as if each message had the weight of the heaviest.
+    fn raise(&self, rate: Rate, most: u64) -> Rate {
+        rate.raised(u128::from(most) * u128::from(self.messages), self.weight)
     }
 }
 

@@ -46,6 +46,29 @@ impl Rate {
         }))
     }
 
+    /// The rate at which `most` would take as long as `weight` really does; `weight` is no more
+    /// than `most`.
+    pub(super) fn raised(self, most: u128, weight: u128) -> Rate {
+        if most == weight {
+            return self;
+        }
+        let Some(rate) = self.get() else { return self };
+        // Both as small as a product with a rate allows.
+        let spare = (u128::BITS - most.leading_zeros()).saturating_sub(u64::BITS);
+        let (most, weight) = (most >> spare, (weight >> spare).max(1));
+        let raised = u128::from(rate) * most / weight;
+        Rate::bytes_per_second(u64::try_from(raised).unwrap_or(u64::MAX))
+    }
+
+    /// The rate at which an amount takes so many picoseconds; unknown for no time.
+    pub(super) fn that_takes(ps: u128, bytes: Ratio) -> Rate {
+        let Some(rate) = bytes.num.saturating_mul(PS).checked_div(ps) else {
+            return Rate::UNKNOWN;
+        };
+        let rate = (rate / bytes.den).max(1);
+        Rate::bytes_per_second(u64::try_from(rate).unwrap_or(u64::MAX))
+    }
+
     /// Time for an amount, rounded up to a picosecond.
     pub(super) fn time(self, bytes: Ratio) -> u128 {
         let Some(rate) = self.0 else { return 0 };

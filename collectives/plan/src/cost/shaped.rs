@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::algorithms::{Algorithm, Unsupported, neighbours};
 use crate::ir::Op;
-use crate::template::{Family, Hierarchical, Order, Template};
+use crate::template::{Family, Hierarchical, Members, Order, Seen, Template};
 
 use super::fabric::{Fabric, FabricError, Link, Node, Speeds};
 use super::flows::{RingWays, TreeWays};
@@ -56,15 +56,31 @@ pub(super) struct LevelWays {
     /// Exchanges that a rank is in at the same time.
     pub(super) teams: u64,
     /// Between all members, or between neighbours on a ring.
-    pub(super) round: Pattern,
+    pub(super) round: UpAndDown,
     /// The exchanges of halving, the widest first.
-    pub(super) halvings: Vec<Pattern>,
-    /// The part of the message that a rank has once the level has shared it.
+    pub(super) halvings: Vec<Exchange>,
+    /// The part of the message that a rank has once the level has shared it, at most.
     pub(super) share: Part,
     /// What it has of that from one exchange.
     pub(super) piece: Part,
-    /// What all members of an exchange have in it.
-    pub(super) held: Part,
+    /// What a rank adds up, at most: of meshes its own part from each other member.
+    pub(super) summed: Part,
+    /// What a rank gets from others on the way down.
+    pub(super) stored: Part,
+}
+
+/// Messages of one round, on the way up and on the way down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct UpAndDown {
+    pub(super) up: Pattern,
+    pub(super) down: Pattern,
+}
+
+/// One exchange of halving, and what goes in it at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Exchange {
+    pub(super) part: Part,
+    pub(super) ways: UpAndDown,
 }
 
 impl Shaped {
@@ -192,62 +208,141 @@ fn levels<L: Fn(u32, u32) -> Link>(
         sum += grid.weight(block)?;
         weight_before.push(sum);
     }
-    let part = |weight: u64| Part { weight, whole };
     let weight = |first: u32, end: u32| weight_before[end as usize] - weight_before[first as usize];
-    let mut all = Vec::with_capacity(grid.height());
-    for level in 0..grid.height() {
-        let (mut members, mut teams) = (0u64, 0u64);
-        let (mut share, mut piece, mut held) = (0u64, 0u64, 0u64);
-        let mut algorithm = Algorithm::MeshOneShot;
-        let mut pairs = Vec::new();
-        let mut halvings: Vec<(u64, Vec<(u32, u32)>)> = Vec::new();
+    let ways = (0..grid.height()).map(|level| {
+        let mut found = Messages::default();
         for rank in 0..levels.ranks() {
-            let seen = grid.seen(rank, level);
-            algorithm = seen.algorithm;
-            teams = teams.max(seen.teams.len() as u64);
-            let mut own = 0;
-            for team in &seen.teams {
-                let (me, count) = (team.me as usize, team.ranks.len());
-                members = members.max(count as u64);
-                let kept = weight(team.bounds[me], team.bounds[me + 1]);
-                own += kept;
-                piece = piece.max(kept);
-                held = held.max(weight(team.bounds[0], team.bounds[count]));
-                match algorithm {
-                    Algorithm::Ring => pairs.push((rank, team.ranks[(me + 1) % count])),
-                    Algorithm::HalvingDoubling => {
-                        let exchanges = neighbours::halvings(count as u32);
-                        for (index, (fan, ends)) in exchanges.into_iter().enumerate() {
-                            if halvings.len() == index {
-                                halvings.push((1, Vec::new()));
-                            }
-                            halvings[index].0 = halvings[index].0.max(fan);
-                            let ends = ends.into_iter().filter(|&(from, _)| from == team.me);
-                            let ranks = ends.map(|(_, to)| (rank, team.ranks[to as usize]));
-                            halvings[index].1.extend(ranks);
-                        }
-                    }
-                    _ => pairs.extend(team.ranks.iter().map(|&to| (rank, to))),
+            found.add(rank, &grid.seen(rank, level), &weight);
+        }
+        found.on(survey, whole)
+    });
+    Some(ways.collect())
+}
+
+/// The messages of one level on the way up, and what ranks have.
+struct Messages {
+    algorithm: Algorithm,
+    members: u64,
+    teams: u64,
+    /// From whom to whom, with the weight of what goes.
+    round: Vec<(u32, u32, u64)>,
+    /// The same of each exchange of halving, and the most messages that a rank takes there.
+    halvings: Vec<(u64, Vec<(u32, u32, u64)>)>,
+    share: u64,
+    piece: u64,
+    summed: u64,
+    stored: u64,
+}
+
+impl Default for Messages {
+    fn default() -> Self {
+        Self {
+            algorithm: Algorithm::MeshOneShot,
+            members: 0,
+            teams: 0,
+            round: Vec::new(),
+            halvings: Vec::new(),
+            share: 0,
+            piece: 0,
+            summed: 0,
+            stored: 0,
+        }
+    }
+}
+
+impl Messages {
+    /// What one rank sends, and has; `weight` is that of the blocks from one to another.
+    fn add(&mut self, rank: u32, seen: &Seen, weight: &impl Fn(u32, u32) -> u64) {
+        self.algorithm = seen.algorithm;
+        self.teams = self.teams.max(seen.teams.len() as u64);
+        let (mut share, mut summed, mut stored) = (0, 0, 0);
+        for team in &seen.teams {
+            let (me, count) = (team.me as usize, team.ranks.len());
+            self.members = self.members.max(count as u64);
+            let kept = |at: usize| weight(team.bounds[at], team.bounds[at + 1]);
+            let others = weight(team.bounds[0], team.bounds[count]) - kept(me);
+            self.piece = self.piece.max(kept(me));
+            share += kept(me);
+            stored += others;
+            let added = match seen.algorithm {
+                Algorithm::MeshOneShot => kept(me).saturating_mul(count as u64 - 1),
+                _ => others,
+            };
+            summed = u64::saturating_add(summed, added);
+            match seen.algorithm {
+                // Everybody's part comes by in turn.
+                Algorithm::Ring => {
+                    let widest = (0..count).map(kept).max().unwrap_or(0);
+                    self.round
+                        .push((rank, team.ranks[(me + 1) % count], widest));
+                }
+                Algorithm::HalvingDoubling => self.halve(team, weight),
+                _ => {
+                    let others = (0..count).filter(|at| *at != me);
+                    let to = others.map(|at| (rank, team.ranks[at], kept(at)));
+                    self.round.extend(to);
                 }
             }
-            share = share.max(own);
         }
-        let fan = match algorithm {
-            Algorithm::Ring => teams,
-            _ => teams * members.saturating_sub(1),
-        };
-        all.push(LevelWays {
-            algorithm,
-            members,
-            teams,
-            round: survey.pattern(fan, pairs.into_iter()),
-            halvings: (halvings.into_iter())
-                .map(|(fan, pairs)| survey.pattern(fan * teams, pairs.into_iter()))
-                .collect(),
-            share: part(share),
-            piece: part(piece),
-            held: part(held),
-        });
+        self.share = self.share.max(share);
+        self.summed = self.summed.max(summed);
+        self.stored = self.stored.max(stored);
     }
-    Some(all)
+
+    fn halve(&mut self, team: &Members, weight: &impl Fn(u32, u32) -> u64) {
+        let exchanges = neighbours::halvings(team.ranks.len() as u32);
+        for (index, halving) in exchanges.into_iter().enumerate() {
+            if self.halvings.len() == index {
+                self.halvings.push((1, Vec::new()));
+            }
+            let (most, messages) = &mut self.halvings[index];
+            *most = (*most).max(halving.most);
+            let own = (halving.gifts.iter()).filter(|(from, ..)| *from == team.me);
+            messages.extend(own.map(|&(from, to, sent)| {
+                let bound = |at: u32| team.bounds[at as usize];
+                let rank = |member: u32| team.ranks[member as usize];
+                let weight = weight(bound(sent.first), bound(sent.end()));
+                (rank(from), rank(to), weight)
+            }));
+        }
+    }
+
+    fn on<L: Fn(u32, u32) -> Link>(self, survey: &Survey<'_, L>, whole: u64) -> LevelWays {
+        let part = |weight: u64| Part { weight, whole };
+        let both = |fan: u64, most: u64, messages: &[(u32, u32, u64)], turned: bool| {
+            let turn = |&(from, to, weight): &(u32, u32, u64)| match turned {
+                true => (to, from, weight),
+                false => (from, to, weight),
+            };
+            UpAndDown {
+                up: survey.weighted(fan, most, messages.iter().copied()),
+                down: survey.weighted(fan, most, messages.iter().map(turn)),
+            }
+        };
+        let ring = self.algorithm == Algorithm::Ring;
+        let fan = match ring {
+            true => self.teams,
+            false => self.teams * self.members.saturating_sub(1),
+        };
+        let halving = |(most, messages): &(u64, Vec<(u32, u32, u64)>)| {
+            let weight = messages.iter().map(|(.., weight)| *weight).max();
+            let weight = weight.unwrap_or(0);
+            Exchange {
+                part: part(weight),
+                ways: both(most * self.teams, weight, messages, true),
+            }
+        };
+        LevelWays {
+            algorithm: self.algorithm,
+            members: self.members,
+            teams: self.teams,
+            // A ring goes round the same way down as up, a mesh takes back what it gave.
+            round: both(fan, self.piece, &self.round, !ring),
+            halvings: self.halvings.iter().map(halving).collect(),
+            share: part(self.share),
+            piece: part(self.piece),
+            summed: part(self.summed),
+            stored: part(self.stored),
+        }
+    }
 }

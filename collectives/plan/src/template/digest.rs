@@ -65,18 +65,16 @@ mod tests {
             algorithm: Algorithm::Ring,
             order: Arc::new(Order::new(ranks).unwrap()),
         };
-        let level = |group_of: [u32; 4]| Level {
-            group_of: group_of.into(),
-            algorithm: Algorithm::Ring,
-        };
-        let top = Level {
-            group_of: [0, 0].into(),
-            algorithm: Algorithm::Ring,
-        };
-        let levels = |low| {
-            let levels = Hierarchical::new([level(low), top.clone()]).unwrap();
+        let top = Level::new([0, 0], Algorithm::Ring);
+        let with = |low| {
+            let levels = Hierarchical::new([low, top.clone()]).unwrap();
             Template::Hierarchical(Arc::new(levels))
         };
+        let levels = |low: [u32; 4]| with(Level::new(low, Algorithm::Ring));
+        let weighted = with(Level {
+            weights: [2, 1, 1, 1].into(),
+            ..Level::new([0, 0, 1, 1], Algorithm::Ring)
+        });
         let all = [
             Template::Flat(Algorithm::Ring),
             Template::Flat(Algorithm::Nhr),
@@ -84,6 +82,7 @@ mod tests {
             order([0, 2, 3, 1]),
             levels([0, 0, 1, 1]),
             levels([0, 1, 0, 1]),
+            weighted,
         ];
         for (at, one) in all.iter().enumerate() {
             assert_eq!(one.digest(), one.clone().digest());

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use crate::algorithms::Algorithm;
 
 use super::TemplateError;
-pub(crate) use grid::Grid;
-pub(super) use grid::{Members, Seen};
+pub(crate) use grid::{Grid, Members, Seen};
 
 /// How the units of one level are grouped.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -23,14 +22,17 @@ pub struct Level {
     /// does, an exchange of shares within an island before and after the levels above, is what such a
     /// library does in one call. No algorithm stands for one today.
     pub algorithm: Algorithm,
+    /// How much of what its group has is each unit's part, beside the other units of the group;
+    /// none is 0. Empty: all have equal parts.
+    pub weights: Arc<[u32]>,
 }
 
 /// Levels of groups, the lowest first; the highest has one group. Groups of one level may differ
 /// in size, and ranks may be interleaved.
 ///
-/// A message goes up level by level: the members of a group share it in proportion, each
+/// A message goes up level by level: the members of a group share it equally or by their weights, each
 /// exchanges its share with the ranks that have the same share in the other groups, and then it
-/// comes down again. Where groups differ in size, shares overlap with those of several ranks of
+/// comes down again. Where groups differ in size or in weights, shares overlap with those of several ranks of
 /// the other group, and are divided so that each part has one counterpart.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Hierarchical {
@@ -83,6 +85,12 @@ impl Hierarchical {
         &self.levels
     }
 
+    /// Blocks into which it cuts a message.
+    #[must_use]
+    pub fn blocks(&self) -> u32 {
+        self.grid.blocks()
+    }
+
     /// The algorithms of the levels, the lowest first; one if all have the same.
     pub(super) fn algorithms(&self) -> String {
         let mut names: Vec<&str> = self.levels.iter().map(|l| l.algorithm.name()).collect();
@@ -92,6 +100,11 @@ impl Hierarchical {
         names.join("+")
     }
 
+    /// Whether some members of a group have more than others.
+    pub(super) fn is_weighted(&self) -> bool {
+        self.grid.is_weighted()
+    }
+
     /// Who has which blocks on which level.
     pub(crate) fn grid(&self) -> &Grid {
         &self.grid
@@ -99,6 +112,15 @@ impl Hierarchical {
 }
 
 impl Level {
+    /// A level on which all units of a group have equal parts.
+    pub fn new(group_of: impl Into<Arc<[u32]>>, algorithm: Algorithm) -> Self {
+        Self {
+            group_of: group_of.into(),
+            algorithm,
+            weights: Arc::default(),
+        }
+    }
+
     /// Whether the level groups so many units, and into how many groups.
     fn check(&self, index: usize, units: usize) -> Result<usize, TemplateError> {
         let wrong = |why: String| Err(TemplateError::Levels { index, why });
@@ -113,6 +135,13 @@ impl Level {
         if self.group_of.len() != units {
             let there = self.group_of.len();
             return wrong(format!("groups {there} units, but there are {units} below"));
+        }
+        if !self.weights.is_empty() && self.weights.len() != units {
+            let there = self.weights.len();
+            return wrong(format!("has {there} weights for {units} units"));
+        }
+        if let Some(unit) = self.weights.iter().position(|&weight| weight == 0) {
+            return wrong(format!("leaves nothing to unit {unit}"));
         }
         let last = self.group_of.iter().max().copied().unwrap_or(0);
         let groups = last as usize + 1;

@@ -26,6 +26,7 @@ use crate::algorithms::Algorithm;
 pub use error::TemplateError;
 pub use family::Family;
 pub use hierarchical::{Hierarchical, Level};
+pub(crate) use hierarchical::{Members, Seen};
 pub use order::Order;
 pub use rings::{Ring, Rings};
 pub use routes::{Route, Routes};
@@ -67,13 +68,14 @@ impl Template {
     }
 
     /// The name with what tells templates of one name apart: `ring:ordered`, `hierarchical:ring`,
-    /// `trees:unequal`.
+    /// `hierarchical:ring:by_rate`, `trees:unequal`.
     #[must_use]
     pub fn label(&self) -> Cow<'static, str> {
         match self {
             Template::Ordered { algorithm, .. } => format!("{algorithm}:ordered").into(),
             Template::Hierarchical(levels) => {
-                format!("hierarchical:{}", levels.algorithms()).into()
+                let shares = if levels.is_weighted() { ":by_rate" } else { "" };
+                format!("hierarchical:{}{shares}", levels.algorithms()).into()
             }
             Template::Trees(trees) if !trees.roots_are_alike() => "trees:unequal".into(),
             _ => self.name().into(),

@@ -6,11 +6,14 @@
 //! | mesh | `a + q S b` on each of `n - 1` links |
 //! | ring | `(n-1) (a + q S b)` |
 //! | halving | `lg n a + (n-1) q S b` |
+//!
+//! Where parts are unequal, `q` is the largest, and a link that carries less of a round counts as
+//! so much faster.
 
 use crate::algorithms::Algorithm;
 use crate::ir::Op;
 
-use super::super::shaped::{LevelWays, Part};
+use super::super::shaped::{LevelWays, Part, UpAndDown};
 use super::{Message, Overlap, Work};
 
 pub(super) fn levels(work: &mut Work, op: Op, levels: &[LevelWays], m: &Message<'_>) {
@@ -18,14 +21,14 @@ pub(super) fn levels(work: &mut Work, op: Op, levels: &[LevelWays], m: &Message<
         match op {
             Op::AllReduce | Op::ReduceScatter | Op::Reduce { .. } => exchange(work, level, m, true),
             // The root's part is dealt out by those who have it.
-            Op::Broadcast { .. } => handed(work, level, m),
+            Op::Broadcast { .. } => handed(work, level, m, true),
             _ => {}
         }
     }
     for level in levels.iter().rev() {
         match op {
             Op::AllReduce | Op::AllGather | Op::Broadcast { .. } => exchange(work, level, m, false),
-            Op::Reduce { .. } => handed(work, level, m),
+            Op::Reduce { .. } => handed(work, level, m, false),
             _ => {}
         }
     }
@@ -33,38 +36,38 @@ pub(super) fn levels(work: &mut Work, op: Op, levels: &[LevelWays], m: &Message<
 
 /// A reduce_scatter of a level, or an all_gather.
 fn exchange(work: &mut Work, level: &LevelWays, m: &Message<'_>, sums: bool) {
-    let [share, piece, held] =
-        [level.share, level.piece, level.held].map(|part| m.s.part(part.weight, part.whole));
-    let others = u128::from(level.members.saturating_sub(1));
+    let bytes = |part: Part| m.s.part(part.weight, part.whole);
+    let way = |ways: &UpAndDown| if sums { ways.up } else { ways.down };
+    let (round, piece) = (way(&level.round), bytes(level.piece));
     match level.algorithm {
         Algorithm::Ring => {
             let rounds = level.members.saturating_sub(1);
-            work.rounds(level.round, rounds, piece, Overlap::None);
+            work.rounds(round, rounds, piece, Overlap::None);
         }
         Algorithm::HalvingDoubling => {
-            let mut half = held;
-            for &pattern in &level.halvings {
-                half = half.over(2);
-                work.rounds(pattern, 1, half, Overlap::None);
+            for one in &level.halvings {
+                work.rounds(way(&one.ways), 1, bytes(one.part), Overlap::None);
             }
         }
-        _ => work.rounds(level.round, 1, piece, Overlap::Latency),
+        _ => work.rounds(round, 1, piece, Overlap::Latency),
     }
-    let done = if sums {
-        &mut work.reduced
-    } else {
-        &mut work.copied
-    };
-    done.push(share.times(others));
+    match sums {
+        true => work.reduced.push(bytes(level.summed)),
+        false => work.copied.push(bytes(level.stored)),
+    }
 }
 
 /// A part of one member's for each of the others, or back.
-fn handed(work: &mut Work, level: &LevelWays, m: &Message<'_>) {
-    let Part { weight, whole } = level.share;
-    let share = m.s.part(weight, whole);
-    let piece = m.s.part(level.piece.weight, level.piece.whole);
+fn handed(work: &mut Work, level: &LevelWays, m: &Message<'_>, up: bool) {
+    let bytes = |part: Part| m.s.part(part.weight, part.whole);
     let fan = level.teams * level.members.saturating_sub(1);
-    let pattern = level.halvings.first().copied().unwrap_or(level.round);
-    work.rounds(pattern.with_fan(fan), 1, piece, Overlap::Latency);
-    work.copied.push(share);
+    let ways = level.halvings.first().map_or(&level.round, |one| &one.ways);
+    let pattern = if up { ways.up } else { ways.down };
+    work.rounds(
+        pattern.with_fan(fan),
+        1,
+        bytes(level.piece),
+        Overlap::Latency,
+    );
+    work.copied.push(bytes(level.share));
 }

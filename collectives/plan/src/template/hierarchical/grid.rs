@@ -1,11 +1,13 @@
 //! Who has which blocks on which level.
 //!
 //! On one level, the `i`-th of `n` members of a group has the part from `i/n` to `(i+1)/n` of
-//! whatever the group has. Groups of other sizes cut elsewhere; all cuts of a level together make its
+//! whatever the group has; where members have weights, from the sum of those before it to its own
+//! one's end, of the sum of all. Groups of other sizes or weights cut elsewhere; all cuts of a level together make its
 //! *cells*, so that a cell is in one member's part in every group. A block is a cell of the lowest
 //! level, of that a cell of the next one, and so on: its number counts the cells of the lowest level
 //! first, so that all blocks of a part are neighbours.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::algorithms::Algorithm;
@@ -30,6 +32,12 @@ struct Cells {
     members: Vec<Vec<u32>>,
     /// The position of each unit in its group.
     position: Vec<u32>,
+    /// The shape of each group: what its members have, a place in `shapes`.
+    shape_of: Vec<u32>,
+    /// The first cell of each member, and the one after the last; of groups that are cut alike once.
+    shapes: Vec<Vec<u32>>,
+    /// Whether the members of some group have unequal parts.
+    weighted: bool,
     /// Where cells start, and the last one ends: over the last entry.
     starts: Vec<u64>,
     /// Blocks in a cell.
@@ -68,9 +76,14 @@ impl Grid {
         for (index, level) in levels.iter().enumerate() {
             let group = |&unit: &u32| level.group_of[unit as usize];
             let group_of: Vec<u32> = stands_for.iter().map(group).collect();
+            let weight = |&unit: &u32| level.weights.get(unit as usize).copied().unwrap_or(1);
+            let weights: Vec<u32> = stands_for.iter().map(weight).collect();
             let groups = group_of.iter().max().map_or(0, |&last| last + 1);
             if (groups as usize) < group_of.len() {
-                kept.push((index, Cells::new(level.algorithm, group_of, index)?));
+                kept.push((
+                    index,
+                    Cells::new(level.algorithm, group_of, &weights, index)?,
+                ));
                 stands_for = (0..groups).collect();
             } else {
                 stands_for = group_of;
@@ -103,6 +116,11 @@ impl Grid {
     /// How many levels there are on which something happens.
     pub(crate) fn height(&self) -> usize {
         self.levels.len()
+    }
+
+    /// Whether the members of some group have unequal parts.
+    pub(super) fn is_weighted(&self) -> bool {
+        self.levels.iter().any(|cells| cells.weighted)
     }
 
     /// The share of a block, relative to the others'; none if it is too large to be counted.
@@ -144,12 +162,9 @@ impl Grid {
     /// The widest part of any member, or the widest half of a team's, on any level that may need it.
     pub(crate) fn widest(&self) -> u32 {
         let sizes = |cells: &Cells| -> u32 {
-            let widest = |units: &Vec<u32>| {
-                let count = units.len() as u32;
-                let run = |first: u32, end: u32| {
-                    let cell = |at: u32| cells.first_cell(at, count);
-                    cell(end) - cell(first)
-                };
+            let widest = |shape: &Vec<u32>| {
+                let count = shape.len() as u32 - 1;
+                let run = |first: u32, end: u32| shape[end as usize] - shape[first as usize];
                 match cells.algorithm {
                     _ if count < 2 => 0,
                     Algorithm::HalvingDoubling => {
@@ -159,7 +174,7 @@ impl Grid {
                     _ => (0..count).map(|at| run(at, at + 1)).max().unwrap_or(0),
                 }
             };
-            cells.members.iter().map(widest).max().unwrap_or(0) * cells.stride
+            cells.shapes.iter().map(widest).max().unwrap_or(0) * cells.stride
         };
         self.levels.iter().map(sizes).max().unwrap_or(0)
     }
@@ -170,18 +185,18 @@ impl Grid {
         let cells = &self.levels[level];
         let unit = self.unit(rank, level);
         let members = &cells.members[cells.group_of[unit as usize] as usize];
-        let count = members.len() as u32;
+        let shape = &cells.shapes[path[level].1 as usize];
         let team = |first: u32| Members {
             me: path[level].0,
             ranks: members
                 .iter()
                 .map(|&unit| self.owner_in(level, unit, first))
                 .collect(),
-            bounds: (0..=count)
-                .map(|at| first + cells.first_cell(at, count) * cells.stride)
+            bounds: (shape.iter())
+                .map(|cell| first + cell * cells.stride)
                 .collect(),
         };
-        let parts = match count {
+        let parts = match members.len() {
             1 => Vec::new(),
             _ => self.parts(&path, level),
         };
@@ -208,14 +223,14 @@ impl Grid {
         self.levels[..level].iter().fold(rank, up)
     }
 
-    /// The position of a rank's unit in its group, and the group's size, on every level.
+    /// The position of a rank's unit in its group, and the group's shape, on every level.
     fn path(&self, rank: u32) -> Vec<(u32, u32)> {
         let mut unit = rank;
         let mut path = Vec::new();
         for cells in &self.levels {
             let group = cells.group_of[unit as usize];
-            let size = cells.members[group as usize].len() as u32;
-            path.push((cells.position[unit as usize], size));
+            let shape = cells.shape_of[group as usize];
+            path.push((cells.position[unit as usize], shape));
             unit = group;
         }
         path
@@ -235,21 +250,18 @@ impl Grid {
     /// The rank of a unit of a level that has a block when the levels below have shared.
     fn owner_in(&self, level: usize, unit: u32, block: u32) -> u32 {
         let down = |group: u32, cells: &Cells| {
-            let members = &cells.members[group as usize];
-            let cell = cells.starts[cells.cell_of(block)];
-            members[(cell * members.len() as u64 / cells.whole()) as usize]
+            let shape = &cells.shapes[cells.shape_of[group as usize] as usize];
+            let cell = cells.cell_of(block) as u32;
+            let member = shape.partition_point(|&first| first <= cell) - 1;
+            cells.members[group as usize][member]
         };
         self.levels[..level].iter().rev().fold(unit, down)
     }
 
     /// Whether two ranks may be in several teams of a level: never if all parts below are one cell.
     fn is_crowded(&self, level: usize) -> bool {
-        let one_size = |cells: &Cells| {
-            let mut sizes = cells.members.iter().map(Vec::len);
-            let first = sizes.next();
-            sizes.all(|size| Some(size) == first)
-        };
-        if self.levels[..level].iter().all(one_size) {
+        let one_shape = |cells: &Cells| cells.shapes.len() == 1;
+        if self.levels[..level].iter().all(one_shape) {
             return false;
         }
         let firsts: Vec<u32> = {
@@ -273,7 +285,12 @@ impl Grid {
 }
 
 impl Cells {
-    fn new(algorithm: Algorithm, group_of: Vec<u32>, index: usize) -> Result<Self, TemplateError> {
+    fn new(
+        algorithm: Algorithm,
+        group_of: Vec<u32>,
+        weights: &[u32],
+        index: usize,
+    ) -> Result<Self, TemplateError> {
         let groups = group_of.iter().max().map_or(0, |&last| last as usize + 1);
         let mut members = vec![Vec::new(); groups];
         let mut position = Vec::new();
@@ -281,23 +298,48 @@ impl Cells {
             position.push(members[group as usize].len() as u32);
             members[group as usize].push(unit);
         }
-        let mut sizes: Vec<u64> = members.iter().map(|units| units.len() as u64).collect();
-        sizes.sort_unstable();
-        sizes.dedup();
-        let whole = sizes.iter().try_fold(1u64, |all, &size| lcm(all, size));
+        // What the members of each shape have, and the number of the shape.
+        let mut all: BTreeMap<Vec<u64>, u32> = BTreeMap::new();
+        let mut shape_of = Vec::with_capacity(groups);
+        for units in &members {
+            let weights = units.iter().map(|&unit| u64::from(weights[unit as usize]));
+            let next = all.len() as u32;
+            shape_of.push(*all.entry(lowest_terms(weights.collect())).or_insert(next));
+        }
+        let weighted = all.keys().any(|shape| shape.iter().any(|&w| w != 1));
+        let mut totals: Vec<u64> = all.keys().map(|shape| shape.iter().sum()).collect();
+        totals.sort_unstable();
+        totals.dedup();
+        let whole = totals.iter().try_fold(1u64, |all, &total| lcm(all, total));
         let Some(whole) = whole.filter(|&whole| whole < 1 << 32) else {
             let why = "has groups of too many sizes to share anything exactly".into();
             return Err(TemplateError::Levels { index, why });
         };
-        let cuts = |&size: &u64| (0..size).map(move |at| at * (whole / size));
-        let mut starts: Vec<u64> = sizes.iter().flat_map(cuts).chain([whole]).collect();
+        // Where the members of each shape start, and the last one ends, of the whole.
+        let mut cuts: Vec<(u32, Vec<u64>)> = Vec::with_capacity(all.len());
+        for (shape, number) in all {
+            let unit = whole / shape.iter().sum::<u64>();
+            let mut at = vec![0];
+            at.extend(shape.iter().scan(0, |sum, weight| {
+                *sum += weight * unit;
+                Some(*sum)
+            }));
+            cuts.push((number, at));
+        }
+        cuts.sort_unstable();
+        let mut starts: Vec<u64> = cuts.iter().flat_map(|(_, at)| at).copied().collect();
         starts.sort_unstable();
         starts.dedup();
+        let cell = |start: &u64| starts.partition_point(|other| other < start) as u32;
+        let shapes = cuts.iter().map(|(_, at)| at.iter().map(cell).collect());
         Ok(Self {
             algorithm,
             group_of,
             members,
             position,
+            shape_of,
+            shapes: shapes.collect(),
+            weighted,
             starts,
             stride: 1,
             crowded: false,
@@ -318,23 +360,32 @@ impl Cells {
         (block / self.stride) as usize % self.count()
     }
 
-    /// The first cell of the `at`-th of `count` members; of the one after the last, the end.
-    fn first_cell(&self, at: u32, count: u32) -> u32 {
-        let start = u64::from(at) * (self.whole() / u64::from(count));
-        self.starts.partition_point(|&cell| cell < start) as u32
+    /// The cells of a member of a group of a shape.
+    fn part(&self, (at, shape): (u32, u32)) -> Range<u32> {
+        let shape = &self.shapes[shape as usize];
+        shape[at as usize]..shape[at as usize + 1]
     }
+}
 
-    /// The cells of a member.
-    fn part(&self, (at, count): (u32, u32)) -> Range<u32> {
-        self.first_cell(at, count)..self.first_cell(at + 1, count)
+/// The smallest weights in the same proportion.
+fn lowest_terms(mut weights: Vec<u64>) -> Vec<u64> {
+    let common = weights
+        .iter()
+        .fold(0, |common, &weight| gcd(common, weight));
+    weights
+        .iter_mut()
+        .for_each(|weight| *weight /= common.max(1));
+    weights
+}
+
+fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
     }
+    a
 }
 
 /// The least common multiple, if it can be counted.
 fn lcm(a: u64, b: u64) -> Option<u64> {
-    let (mut x, mut y) = (a, b);
-    while y > 0 {
-        (x, y) = (y, x % y);
-    }
-    (a / x.max(1)).checked_mul(b)
+    (a / gcd(a, b).max(1)).checked_mul(b)
 }
