@@ -235,6 +235,27 @@ mod tests {
     use super::*;
     use crate::Builder;
 
+    /// Two boxes of four with links of 15 in each, and from each device one slot of 12 for all others.
+    #[test]
+    fn what_edges_share_is_as_wide_as_the_share() {
+        let mut builder = Builder::new(8);
+        for from in 0..8 {
+            let mut slot = Vec::new();
+            for to in (0..8).filter(|&to| to != from) {
+                if from / 4 == to / 4 {
+                    builder.edge(from, to, 15, 0);
+                } else {
+                    slot.push(builder.edge(from, to, 12, 0));
+                }
+            }
+            builder.group(12, &slot);
+        }
+        let found = levels(&builder.build().unwrap());
+        let groups: Vec<_> = found.levels().iter().map(|level| &level.groups).collect();
+        assert_eq!(groups.len(), 2, "{groups:?}");
+        assert_eq!(*groups[0], [vec![0, 1, 2, 3], vec![4, 5, 6, 7]]);
+    }
+
     proptest! {
         #[test]
         fn pairs_have_the_levels_of_their_network(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::Network;
+use crate::{Edge, Network};
 
 /// Links of which the narrower has at least this part of the wider are about as wide.
 const ALIKE: f64 = 0.8;
@@ -29,7 +29,16 @@ pub(super) fn clearly_different(all: impl Iterator<Item = u64>) -> Vec<u64> {
     widths
 }
 
-/// The network with parallel edges made one.
+/// How wide an edge is while all edges are used.
+fn own_part(network: &Network, edge: &Edge) -> u64 {
+    let share = edge.group.map_or(u64::MAX, |group| {
+        let group = &network.groups()[group as usize];
+        (group.bytes_per_second / group.edges.len() as u64).max(1)
+    });
+    edge.bytes_per_second.min(share)
+}
+
+/// The network with parallel edges made one, and what edges share divided among them.
 pub(super) struct Closeness {
     ranks: usize,
     /// For each vertex, where its edges lead and how wide they are.
@@ -42,7 +51,7 @@ impl Closeness {
             let mut to: BTreeMap<usize, u64> = BTreeMap::new();
             for &edge in network.out_edges(vertex) {
                 let edge = network.edge(edge);
-                *to.entry(edge.to as usize).or_default() += edge.bytes_per_second;
+                *to.entry(edge.to as usize).or_default() += own_part(network, edge);
             }
             to.into_iter().collect()
         });
