@@ -82,7 +82,6 @@ impl Levels {
                 }
             }
         }
-        let of_ways = |ways: &[Way]| rate(ways, &users);
         let mut carried = Vec::with_capacity(ranks);
         for one in 0..ranks {
             let mut others: BTreeMap<u32, [Vec<Way>; 2]> = BTreeMap::new();
@@ -93,7 +92,7 @@ impl Levels {
             }
             let both = others
                 .values()
-                .map(|[out, back]| of_ways(out).min(of_ways(back)));
+                .map(|[out, back]| rate(out, &users, true).min(rate(back, &users, false)));
             let rates: Vec<u64> = both.collect();
             if rates.contains(&0) {
                 return None;
@@ -119,22 +118,28 @@ impl Levels {
     }
 }
 
-/// What all ways between one rank and a group carry: together as much as what they all share does, if
-/// that is known; else the widest, as if it were the rank's own end that makes it no wider.
-fn rate(ways: &[Way], users: &BTreeMap<u64, Users>) -> u64 {
-    let share = |shared: &Shared| {
-        let users = users.get(&shared.id).map_or(1, Users::count);
-        (shared.bytes_per_second / users).max(1)
+/// What all ways from one rank to a group carry, or back: together as much as what they all share does,
+/// if that is known; else the widest, as if it were the rank's own end that makes it no wider.
+fn rate(ways: &[Way], users: &BTreeMap<u64, Users>, out: bool) -> u64 {
+    let share = |shared: &Shared, count: &dyn Fn(&Users) -> u64| {
+        let users = users.get(&shared.id).map_or(1, count);
+        (shared.bytes_per_second / users.max(1)).max(1)
     };
     let alone = |way: &Way| {
-        let shares = way.shared.iter().map(share);
+        let least = |users: &Users| users.sending().min(users.receiving());
+        let shares = way.shared.iter().map(|shared| share(shared, &least));
         shares.fold(way.bytes_per_second, u64::min)
+    };
+    let own_end: &dyn Fn(&Users) -> u64 = match out {
+        true => &Users::sending,
+        false => &Users::receiving,
     };
     let Some((first, others)) = ways.split_first() else {
         return 0;
     };
     let in_common = |shared: &&Shared| others.iter().all(|way| way.shared.contains(shared));
-    match first.shared.iter().filter(in_common).map(share).min() {
+    let common = first.shared.iter().filter(in_common);
+    match common.map(|shared| share(shared, own_end)).min() {
         Some(narrowest) => {
             let sum = ways.iter().map(alone).fold(0, u64::saturating_add);
             sum.min(narrowest)
@@ -153,8 +158,12 @@ struct Users {
 }
 
 impl Users {
-    fn count(&self) -> u64 {
-        self.sending.len().min(self.receiving.len()).max(1) as u64
+    fn sending(&self) -> u64 {
+        self.sending.len() as u64
+    }
+
+    fn receiving(&self) -> u64 {
+        self.receiving.len() as u64
     }
 }
 

@@ -66,6 +66,24 @@ fn a_card_that_is_known_is_filled_by_several_others() {
     assert_eq!(weights[0], [4, 4, 1, 1, 2, 1]);
 }
 
+/// Boxes of four, two and two; the ranks of each share one card, all cards are alike.
+#[test]
+fn boxes_with_one_card_each_carry_the_same_whatever_their_size() {
+    let box_of = [0, 0, 0, 0, 1, 1, 2, 2];
+    let one_card = |from: u32, to: u32, bytes_per_second| {
+        let end = |rank: u32, way: u64| Shared {
+            id: box_of[rank as usize] * 2 + way,
+            bytes_per_second: 100,
+        };
+        Way {
+            bytes_per_second,
+            shared: vec![end(from, 0), end(to, 1)],
+        }
+    };
+    let cards = [vec![100; 4], vec![100; 2], vec![100; 2]];
+    assert_eq!(boxes(&cards, one_card, true), None);
+}
+
 #[test]
 fn cards_that_are_alike_or_unknown_need_no_shares() {
     assert_eq!(boxes(&[vec![100, 95], vec![91, 100]], plain, true), None);
