@@ -23,8 +23,8 @@ const TOLERANCE: f64 = 0.1;
 /// of each for a step of its own.
 const PIPELINED: f64 = 0.3;
 
-/// The planner has no such plan.
-const NOT_SIMULATED: f64 = f64::INFINITY;
+/// The same of two levels that are about as slow.
+const LEVEL_BY_LEVEL: f64 = 0.7;
 
 struct Row {
     op: &'static str,
@@ -122,10 +122,6 @@ fn explains(
             .any(|name| found.algorithm.starts_with(name));
         let what = format!("{} of {}", row.op, row.bytes);
         assert!(fits, "{what}: not one of {:?}:\n{}", row.family, found.text);
-        if row.within.is_infinite() {
-            all.push(found);
-            continue;
-        }
         // The planner knows kinds by the first part of their names.
         let name = found.algorithm.split(':').next().unwrap_or_default();
         let simulated = simulated(machine, graph, row, name);
@@ -289,7 +285,8 @@ fn what_suits_boards_that_are_joined_in_part() {
     );
 }
 
-/// Two meshes of four, and between them one slot a device.
+/// Two meshes of four, and between them one slot a device. `explain` adds up what the levels take; in the
+/// simulation they work at once, on different pieces and different links.
 #[test]
 fn level_by_level_on_910a() {
     let links: &[&[&str]] = &[&["hccs", "24", "15"], &["pcie", "32", "12", "yes"]];
@@ -298,9 +295,9 @@ fn level_by_level_on_910a() {
         ("ascend910ax8", "ascend"),
         links,
         &[
-            row("all_reduce", LONG, LEVELS),
-            row("all_gather", LONG, LEVELS),
-            row("reduce_scatter", LONG, LEVELS),
+            row("all_reduce", LONG, LEVELS).within(LEVEL_BY_LEVEL),
+            row("all_gather", LONG, LEVELS).within(LEVEL_BY_LEVEL),
+            row("reduce_scatter", LONG, LEVELS).within(LEVEL_BY_LEVEL),
         ],
     );
     for Explained { text, .. } in &found {
