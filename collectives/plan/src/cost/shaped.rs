@@ -219,15 +219,18 @@ fn levels<L: Fn(u32, u32) -> Link>(
     Some(ways.collect())
 }
 
+/// From whom to whom, with the weight of what goes.
+type Weighted = (u32, u32, u64);
+
 /// The messages of one level on the way up, and what ranks have.
 struct Messages {
     algorithm: Algorithm,
     members: u64,
     teams: u64,
-    /// From whom to whom, with the weight of what goes.
-    round: Vec<(u32, u32, u64)>,
+    /// Between members.
+    round: Vec<Weighted>,
     /// The same of each exchange of halving, and the most messages that a rank takes there.
-    halvings: Vec<(u64, Vec<(u32, u32, u64)>)>,
+    halvings: Vec<(u64, Vec<Weighted>)>,
     share: u64,
     piece: u64,
     summed: u64,
@@ -309,8 +312,8 @@ impl Messages {
 
     fn on<L: Fn(u32, u32) -> Link>(self, survey: &Survey<'_, L>, whole: u64) -> LevelWays {
         let part = |weight: u64| Part { weight, whole };
-        let both = |fan: u64, most: u64, messages: &[(u32, u32, u64)], turned: bool| {
-            let turn = |&(from, to, weight): &(u32, u32, u64)| match turned {
+        let both = |fan: u64, most: u64, messages: &[Weighted], turned: bool| {
+            let turn = |&(from, to, weight): &Weighted| match turned {
                 true => (to, from, weight),
                 false => (from, to, weight),
             };
@@ -324,7 +327,7 @@ impl Messages {
             true => self.teams,
             false => self.teams * self.members.saturating_sub(1),
         };
-        let halving = |(most, messages): &(u64, Vec<(u32, u32, u64)>)| {
+        let halving = |(most, messages): &(u64, Vec<Weighted>)| {
             let weight = messages.iter().map(|(.., weight)| *weight).max();
             let weight = weight.unwrap_or(0);
             Exchange {
