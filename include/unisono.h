@@ -455,7 +455,7 @@ unisono_result unisono_event_destroy(unisono_event_t event);
  *    ranks' devices can record it, and is UNISONO_UNSUPPORTED elsewhere, on all ranks alike. All
  *    ranks record the same calls and replay them in the same order; the calls of one communicator in
  *    one graph, and its graphs, run one after the other. The buffers are the library's until no graph
- *    with the call runs any more, and are given back when the communicator is destroyed.
+ *X
  *  - A call's deadline does not run while the stream has not come to it; that of ranks which wait for
  *    it in the call does.
  *  - What fails later lets the stream go on, and is told by unisono_stream_synchronize,
@@ -500,6 +500,11 @@ unisono_result unisono_send_on(const void *send, size_t count, unisono_datatype 
                                const unisono_comm *comm, unisono_stream_t stream);
 unisono_result unisono_recv_on(void *recv, size_t count, unisono_datatype type, uint32_t peer,
                                const unisono_comm *comm, unisono_stream_t stream);
+
+/* Gives up the buffers and the scratch that calls keep which were recorded into graphs, and their
+ * buffers are the caller's again. No graph with such a call of this communicator may run now or be run
+ * again; without it they are given up with the communicator. Does not block; any thread. */
+unisono_result unisono_comm_forget_recorded(const unisono_comm *comm);
 
 /* ---------------------------------------------------------------- memory --------------------- */
 

@@ -130,6 +130,8 @@ static void mistakes(void) {
   EXPECT(strstr(unisono_last_error(), "stream is NULL"));
   EXPECT(unisono_stream_create(NULL, &nothing) == UNISONO_INVALID_ARGUMENT);
   EXPECT(unisono_event_create(comms[0], NULL) == UNISONO_INVALID_ARGUMENT);
+  CHECK(unisono_comm_forget_recorded(comms[0])); /* nothing was recorded */
+  EXPECT(unisono_comm_forget_recorded(NULL) == UNISONO_INVALID_ARGUMENT);
   EXPECT(unisono_event_record(NULL, streams[0]) == UNISONO_INVALID_ARGUMENT);
   EXPECT(unisono_stream_wrap(comms[0], &nothing, &nothing) == UNISONO_UNSUPPORTED);
   EXPECT(unisono_event_wrap(comms[0], &none, &none) == UNISONO_UNSUPPORTED);

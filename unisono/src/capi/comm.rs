@@ -207,6 +207,17 @@ unsafe extern "C" fn unisono_comm_async_error(comm: *const Comm, error: *mut i32
     })
 }
 
+#[unsafe(no_mangle)]
+unsafe extern "C" fn unisono_comm_forget_recorded(comm: *const Comm) -> i32 {
+    guard(|| {
+        // SAFETY: the caller gives a live handle.
+        let comm = unsafe { borrow(comm) }?;
+        // SAFETY: the caller runs no graph with a call of the communicator's any more.
+        unsafe { comm.communicator.forget_recorded() };
+        Ok(())
+    })
+}
+
 /// What to do with a function that a group cannot hold.
 pub(super) const ALONE: &str = "call it before or after";
 
