@@ -12,7 +12,7 @@ use crate::{DELAYS, EACH, PLUGINS, RANKS, interleaved, machine_of};
 /// Of a call, with its deadline, the time to gather who waits for whom, and a slow machine.
 const MOST: Duration = Duration::from_secs(40);
 /// Seeds of each kind of fault.
-const SEEDS: Count = Count::new(1, 25);
+const SEEDS: Count = Count::new(1, 100);
 const SEED: &str = "TEST_SALT";
 /// Elements of a large call, 0 for none.
 const LARGE: &str = "TEST_LARGE";
