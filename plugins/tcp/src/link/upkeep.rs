@@ -96,8 +96,10 @@ impl Established {
                 trouble.since += unwatched.min(now - trouble.since);
             }
         }
-        let all = now >= self.upkeep.next_idle_look;
-        if all {
+        // Where one is lost the others may be too: then it is known soon.
+        let mut all = self.connections.iter().any(|c| c.trouble.is_some());
+        if now >= self.upkeep.next_idle_look {
+            all = true;
             self.upkeep.next_idle_look = now + IDLE_LOOK;
         }
         for at in 0..self.connections.len() {
@@ -148,15 +150,19 @@ impl Established {
         let given_up = !first && connection.incoming.is_fresh();
         let waiting = connection.outgoing.unacknowledged();
         let said = cause.to_string();
+        let silent = match cause {
+            Broken::Silent(silent) => silent,
+            _ => Duration::ZERO,
+        };
         let since = connection.trouble.as_ref().map_or(now, |t| t.since);
         connection.trouble = Some(Trouble { since, cause });
         if first && !self.is_another_well(at) {
-            // The others had long while one was well. From here on they have as long as this one.
+            // The others had long while one was well: until this one fell silent.
             let others = (0..)
                 .zip(&mut self.connections)
                 .filter(|(other, _)| *other != at);
             for trouble in others.filter_map(|(_, c)| c.trouble.as_mut()) {
-                trouble.since = now;
+                trouble.since = trouble.since.max(now - silent);
             }
         }
         let expected = match &self.access.end {
@@ -183,7 +189,8 @@ impl Established {
         Ok(())
     }
 
-    /// Dials, or asks the peer to.
+    /// Dials, or asks the peer to, over all connections that are well. Also who dials says so: then bytes are
+    /// under way over each, and one that is as dead is found after `rail_timeout`, not after `keepalive`.
     fn ask_for_another(&mut self, at: usize, now: Instant) {
         let home = &mut self.upkeep.homes[at];
         if now.saturating_duration_since(home.since) > SETTLED {
@@ -192,13 +199,11 @@ impl Established {
         home.again = now + home.away;
         home.visiting = false;
         let (index, generation) = (at as u16, self.connections[at].generation);
-        match &mut self.access.end {
-            End::Dialer(dialer) => dialer.reopen(at, self.connections[at].target + 1),
-            End::Acceptor(_) => {
-                for other in self.connections.iter_mut().filter(|c| c.is_well()) {
-                    other.outgoing.say(&Frame::Lost { index, generation });
-                }
-            }
+        if let End::Dialer(dialer) = &mut self.access.end {
+            dialer.reopen(at, self.connections[at].target + 1);
+        }
+        for other in self.connections.iter_mut().filter(|c| c.is_well()) {
+            other.outgoing.say(&Frame::Lost { index, generation });
         }
     }
 
