@@ -94,7 +94,8 @@ pub const PARAMS: &[Param] = &[
     ),
     Param::duration(
         "recovery",
-        "A link fails when one of its connections is lost and could not be made anew for this long.",
+        "A link fails when one of its connections is lost and could not be made anew for this long. With \
+         `rail_timeout` less than a rank may be silent for (15s), so that the link says what it lost.",
         "10s",
         SECOND / 10,
         3600 * SECOND,

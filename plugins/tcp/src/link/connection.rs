@@ -16,6 +16,7 @@ use super::outgoing::Outgoing;
 use super::put::Place;
 use super::spread::Rail;
 use super::stream::Stream;
+use super::trouble::Trouble;
 use crate::net::{Heard, Interest, Options, Poller, Silence, local_ip};
 use crate::setup::Authenticated;
 use crate::wire::Frame;
@@ -39,13 +40,6 @@ pub(crate) struct Connection {
     /// Bytes that went over it and those before it in its place, both ways.
     pub(crate) carried: u64,
     silence: Silence,
-}
-
-/// A connection that was lost.
-#[derive(Debug)]
-pub(crate) struct Trouble {
-    pub(crate) since: Instant,
-    pub(crate) cause: Broken,
 }
 
 impl Connection {

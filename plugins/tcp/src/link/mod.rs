@@ -21,6 +21,7 @@ mod put;
 mod rails;
 mod spread;
 mod stream;
+mod trouble;
 mod upkeep;
 mod window;
 

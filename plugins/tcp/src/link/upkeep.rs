@@ -12,8 +12,9 @@ use unisono_plugin::{Channel, Host, Level, Result, log};
 
 use super::access::End;
 use super::broken::Broken;
-use super::connection::{Connection, Trouble};
+use super::connection::Connection;
 use super::established::{Desk, Established, lines};
+use super::trouble::{Trouble, since_the_last};
 use crate::setup::{Authenticated, Recovery};
 use crate::wire::{Frame, GENERATIONS};
 
@@ -150,20 +151,10 @@ impl Established {
         let given_up = !first && connection.incoming.is_fresh();
         let waiting = connection.outgoing.unacknowledged();
         let said = cause.to_string();
-        let silent = match cause {
-            Broken::Silent(silent) => silent,
-            _ => Duration::ZERO,
-        };
         let since = connection.trouble.as_ref().map_or(now, |t| t.since);
         connection.trouble = Some(Trouble { since, cause });
         if first && !self.is_another_well(at) {
-            // The others had long while one was well: until this one fell silent.
-            let others = (0..)
-                .zip(&mut self.connections)
-                .filter(|(other, _)| *other != at);
-            for trouble in others.filter_map(|(_, c)| c.trouble.as_mut()) {
-                trouble.since = trouble.since.max(now - silent);
-            }
+            self.has_none(at, now);
         }
         let expected = match &self.access.end {
             // The peer closes the old one when it has taken the new one, which may be on its way, or
@@ -187,6 +178,23 @@ impl Established {
         }
         self.ask_for_another(at, now);
         Ok(())
+    }
+
+    /// No connection is well any more, since the one at `last` was lost.
+    fn has_none(&mut self, last: usize, now: Instant) {
+        let Some(Trouble { cause, .. }) = &self.connections[last].trouble else {
+            return;
+        };
+        let troubles = self.connections.iter().filter_map(|c| c.trouble.as_ref());
+        let limit = self.upkeep.recovery.rail_timeout;
+        let since = since_the_last(troubles.map(|trouble| trouble.since), cause, limit, now);
+        for trouble in self
+            .connections
+            .iter_mut()
+            .filter_map(|c| c.trouble.as_mut())
+        {
+            trouble.since = since;
+        }
     }
 
     /// Dials, or asks the peer to, over all connections that are well. Also who dials says so: then bytes are
