@@ -193,7 +193,7 @@ pub struct InitOptions {
     /// The same bits for the same inputs, whatever the links (see `Communicator`).
     pub deterministic: bool,
     /// How long a waiting rank polls without giving up its core. Not at all where there are more
-    /// ranks than cores.
+    /// ranks than cores for them.
     pub spin: Duration,
     /// How long it yields after that, before it sleeps.
     pub before_sleep: Duration,

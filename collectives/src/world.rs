@@ -189,11 +189,10 @@ impl World {
         self.plugins.iter().find(|plugin| plugin.name == name)
     }
 
-    /// Ranks of this job on this rank's node.
-    pub(crate) fn ranks_here(&self) -> usize {
-        self.table
-            .get(self.rank)
-            .map_or(1, |entry| self.table.node_ranks(entry.node).len())
+    /// Whether a rank that waits keeps others of this job from their cores.
+    pub(crate) fn is_crowded(&self) -> bool {
+        let share = std::thread::available_parallelism().map_or(1, usize::from);
+        self.table.is_crowded(self.rank, share)
     }
 
     pub(crate) fn add(&self, communicator: &Arc<Shared>) {

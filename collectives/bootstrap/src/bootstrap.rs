@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Instant;
 
 use crate::control::{Control, Tag};
+use crate::cores::Cores;
 use crate::directory::{Directory, RankEntry};
 use crate::error::{BootstrapError, Result};
 use crate::hex;
@@ -157,6 +158,7 @@ fn describe(
         pid,
         start_time: identity::start_time(pid).unwrap_or(0),
         process_scope: identity::process_scope(),
+        cores: Cores::of_this_thread(),
         addresses,
         public_key: prover.public_key(),
         version: options.version.clone(),

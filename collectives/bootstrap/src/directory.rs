@@ -18,6 +18,8 @@ pub struct RankEntry {
     pub start_time: u64,
     /// Where its process id has a meaning: equal for ranks that can find each other by `pid`.
     pub process_scope: [u8; 16],
+    /// The cores that it may run on.
+    pub cores: crate::Cores,
     /// Where its control channel listens, best first.
     pub addresses: Vec<SocketAddr>,
     /// The public key that it proves itself by.

@@ -18,12 +18,7 @@ impl NodeId {
     /// The id of where this process runs: a hash of boot id, machine id, network and IPC namespace.
     pub fn of_this_process() -> NodeId {
         let mut hash = Sha256::new().chain_update(b"unisono node\0");
-        for source in [
-            read("/proc/sys/kernel/random/boot_id"),
-            read("/etc/machine-id"),
-            link("net"),
-            link("ipc"),
-        ] {
+        for source in [boot_id(), read("/etc/machine-id"), link("net"), link("ipc")] {
             hash.update((source.len() as u64).to_le_bytes());
             hash.update(source);
         }
@@ -68,8 +63,13 @@ impl fmt::Debug for NodeId {
 pub(crate) fn process_scope() -> [u8; 16] {
     let hash = Sha256::new()
         .chain_update(b"unisono pids\0")
-        .chain_update(read("/proc/sys/kernel/random/boot_id"));
+        .chain_update(boot_id());
     truncate(hash.chain_update(link("pid")))
+}
+
+/// One for each time that a machine was started, the same in all its containers; empty if there is no `/proc`.
+pub(crate) fn boot_id() -> Vec<u8> {
+    read("/proc/sys/kernel/random/boot_id")
 }
 
 /// When a process started, in clock ticks after boot; `None` if there is no such process (or no `/proc`).
@@ -91,7 +91,8 @@ fn link(namespace: &str) -> Vec<u8> {
         .unwrap_or_default()
 }
 
-fn truncate(hash: Sha256) -> [u8; 16] {
+/// An id of what was hashed.
+pub(crate) fn truncate(hash: Sha256) -> [u8; 16] {
     let mut out = [0; 16];
     out.copy_from_slice(&hash.finalize()[..16]);
     out

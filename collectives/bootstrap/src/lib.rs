@@ -33,6 +33,7 @@
 
 mod bootstrap;
 mod control;
+mod cores;
 mod directory;
 mod environment;
 mod error;
@@ -50,6 +51,7 @@ mod wire;
 
 pub use bootstrap::{Bootstrap, Joined};
 pub use control::{Control, Event, Tag, shrink};
+pub use cores::Cores;
 pub use directory::{Directory, RankEntry};
 pub use environment::{Given, Lookup, RankInfo, RankSource};
 pub use error::{BootstrapError, Result};

@@ -12,7 +12,7 @@
 pub(crate) mod address;
 mod leader;
 mod member;
-mod message;
+pub(crate) mod message;
 mod node;
 mod roll;
 pub(crate) mod root;

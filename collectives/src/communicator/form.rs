@@ -76,8 +76,6 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
         stream,
         peers.holdings,
     ));
-    let ranks_here = world.ranks_here();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Ok(Shared::new(
         id,
         name,
@@ -85,7 +83,7 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
         world.clone(),
         lane,
         super::fabric::fabric(world, &forming.members, &peers.speeds, &peers.refused),
-        Policy::new(ranks_here, cores, &world.options),
+        Policy::new(world.is_crowded(), &world.options),
         forming.arena.slot_bytes,
         ROUNDS,
         peers.mapped,

@@ -29,13 +29,13 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
-    /// For `ranks` ranks of this node on `cores` cores.
-    pub(crate) fn new(ranks: usize, cores: usize, options: &InitOptions) -> Self {
+    /// Where there are more ranks than cores for them, or not.
+    pub(crate) fn new(crowded: bool, options: &InitOptions) -> Self {
         Self {
-            spin: if ranks <= cores {
-                options.spin
-            } else {
+            spin: if crowded {
                 Duration::ZERO
+            } else {
+                options.spin
             },
             yields: 64,
             before_sleep: options.before_sleep,
@@ -178,8 +178,8 @@ mod tests {
         spin.woke();
         assert_eq!(until_sleep(&mut spin), (0, 0));
         let options = InitOptions::new(0, 8, unisono_bootstrap::RootSpec::Node);
-        assert!(!Policy::new(2, 2, &options).spin.is_zero());
-        let mut crowded = Spin::new(Policy::new(8, 2, &options));
+        assert!(!Policy::new(false, &options).spin.is_zero());
+        let mut crowded = Spin::new(Policy::new(true, &options));
         assert_eq!(crowded.next(false), Next::Yield);
     }
 }

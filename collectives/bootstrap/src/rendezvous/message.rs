@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use crate::cores::Cores;
 use crate::directory::RankEntry;
 use crate::error::BootstrapError;
 use crate::identity::{self, NodeId};
@@ -102,7 +103,9 @@ pub(crate) fn write_entry(writer: Writer, entry: &RankEntry) -> Writer {
         .raw(&entry.node.0)
         .u32(entry.pid)
         .u64(entry.start_time)
-        .raw(&entry.process_scope);
+        .raw(&entry.process_scope)
+        .raw(&entry.cores.id)
+        .u32(entry.cores.count);
     let writer = writer.list(&entry.addresses, |writer, address| match address.ip() {
         IpAddr::V4(v4) => writer.u8(4).raw(&v4.octets()).u16(address.port()),
         IpAddr::V6(v6) => writer.u8(6).raw(&v6.octets()).u16(address.port()),
@@ -121,6 +124,10 @@ pub(crate) fn read_entry(reader: &mut Reader<'_>) -> Option<RankEntry> {
         pid: reader.u32()?,
         start_time: reader.u64()?,
         process_scope: reader.array()?,
+        cores: Cores {
+            id: reader.array()?,
+            count: reader.u32()?,
+        },
         addresses: reader.list(|reader| {
             let ip = match reader.u8()? {
                 4 => IpAddr::from(reader.array::<4>()?),
@@ -260,6 +267,10 @@ pub(crate) mod tests {
             pid: 100 + rank,
             start_time: 7,
             process_scope: [1; 16],
+            cores: Cores {
+                id: [2; 16],
+                count: 8,
+            },
             addresses: vec![
                 "10.0.0.1:99".parse().unwrap(),
                 "[fd00::1]:99".parse().unwrap(),
