@@ -10,9 +10,6 @@ use unisono_plan::{Algorithm, Template};
 
 /// The most ranks whose ways are looked at, each to each.
 const MOST_RANKS: u32 = 256;
-/// Shares by rate cut where equal ones don't. More than so many times as many blocks cost more messages
-/// than they could save.
-const MOST_TIMES_THE_BLOCKS: u32 = 16;
 
 /// What all levels run.
 const ALGORITHMS: [Algorithm; 3] = [
@@ -38,8 +35,8 @@ pub(crate) fn levelled(network: &Network, found: &Levels) -> Vec<Template> {
     let mut all: Vec<Arc<Hierarchical>> = (ALGORITHMS.into_iter())
         .filter_map(|algorithm| with(algorithm, None))
         .collect();
-    let blocks = all.first().map_or(0, |levels| levels.blocks());
-    if network.ranks() <= MOST_RANKS {
+    let equal = all.first().cloned();
+    if let Some(equal) = equal.filter(|_| network.ranks() <= MOST_RANKS) {
         let ways = ways(network);
         let way = |from: u32, to: u32| ways[(from * network.ranks() + to) as usize].clone();
         let weights = [false, true].map(|exchanges| found.weights(exchanges, way));
@@ -47,8 +44,7 @@ pub(crate) fn levelled(network: &Network, found: &Levels) -> Vec<Template> {
             let exchanges = algorithm == Algorithm::MeshOneShot;
             let by_rate = weights[usize::from(exchanges)].as_ref();
             let by_rate = by_rate.and_then(|weights| with(algorithm, Some(weights)));
-            let most = blocks.saturating_mul(MOST_TIMES_THE_BLOCKS);
-            all.extend(by_rate.filter(|levels| levels.blocks() <= most));
+            all.extend(by_rate.filter(|levels| levels.is_about_as_coarse_as(&equal)));
         }
     }
     all.into_iter().map(Template::Hierarchical).collect()

@@ -25,9 +25,6 @@ const WITHIN_AND_BETWEEN: [[Algorithm; 2]; 5] = [
 
 /// The most ranks whose ways are looked at for shares by rate.
 const MOST_WITH_RATES: usize = 512;
-/// Shares by rate cut where equal ones don't. More than so many times as many blocks cost more messages
-/// than they could save.
-const MOST_TIMES_THE_BLOCKS: u32 = 16;
 
 /// The templates for so many ranks that reach each other so.
 pub(super) fn templates(ranks: u32, pair: impl Fn(u32, u32) -> Pair) -> Templates {
@@ -119,7 +116,7 @@ fn hierarchical(found: &Levels, pair: impl Fn(u32, u32) -> Pair) -> Result<Vec<T
         .map(|algorithms| with(algorithms, None))
         .collect();
     let mut all = equal.map_err(|error| error.to_string())?;
-    let most = all[0].blocks().saturating_mul(MOST_TIMES_THE_BLOCKS);
+    let equal = all[0].clone();
     let way = |from: u32, to: u32| {
         let Pair {
             link, leaves_by, ..
@@ -144,7 +141,7 @@ fn hierarchical(found: &Levels, pair: impl Fn(u32, u32) -> Pair) -> Result<Vec<T
         let by_rate = weights[usize::from(exchanges)].as_ref();
         // Shares that can't be cut exactly are left to the equal ones.
         let by_rate = by_rate.and_then(|weights| with(algorithms, Some(weights)).ok());
-        all.extend(by_rate.filter(|levels| levels.blocks() <= most));
+        all.extend(by_rate.filter(|levels| levels.is_about_as_coarse_as(&equal)));
     }
     Ok(all.into_iter().map(Template::Hierarchical).collect())
 }

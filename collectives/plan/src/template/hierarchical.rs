@@ -91,6 +91,13 @@ impl Hierarchical {
         self.grid.blocks()
     }
 
+    /// Whether it cuts a message little enough finer than `equal`, which has equal shares. Shares by rate cut where
+    /// equal ones don't; sixteen times as many blocks cost more messages than they could save.
+    #[must_use]
+    pub fn is_about_as_coarse_as(&self, equal: &Self) -> bool {
+        self.blocks() <= equal.blocks().saturating_mul(16)
+    }
+
     /// The algorithms of the levels, the lowest first; one if all have the same.
     pub(super) fn algorithms(&self) -> String {
         let mut names: Vec<&str> = self.levels.iter().map(|l| l.algorithm.name()).collect();
