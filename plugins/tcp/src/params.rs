@@ -49,7 +49,8 @@ pub const PARAMS: &[Param] = &[
     ),
     Param::bytes(
         "receive_buffer",
-        "Receive buffer of a connection; 0 leaves its size to the system.",
+        "Receive buffer of a connection; 0 leaves its size to the system, or takes 208 KiB where the path \
+         never has half of that under way.",
         "0",
         0,
         1 << 30,

@@ -3,11 +3,13 @@
 mod address;
 mod bytes;
 mod filter;
+mod info;
 mod interfaces;
 mod node;
 mod polled;
 mod silence;
 mod socket;
+mod window;
 
 pub(crate) use address::Address;
 pub(crate) use bytes::{PIECES_MAX, Piece, receive, send};

@@ -4,10 +4,11 @@
 //! A peer that does not read is no silent path: its kernel answers. The probes' end is left to us: where
 //! `TCP_USER_TIMEOUT` is set, Linux goes by that and not by the number of probes, so an idle connection would
 //! outlive its path for as long as a busy peer may stall.
-#![allow(unsafe_code, reason = "TCP_INFO is a struct that the kernel fills")]
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
+
+use super::info::tcp_info;
 
 /// Probes of a full peer that went unanswered in a row: a path that lives loses one or two.
 pub(super) const PROBES: u8 = 3;
@@ -33,25 +34,16 @@ pub(crate) struct Heard {
 impl Silence {
     /// Looks at a path.
     pub(crate) fn look(&mut self, socket: BorrowedFd<'_>, now: Instant) -> Heard {
-        // SAFETY: all zero is a valid tcp_info.
-        let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
-        let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
-        // SAFETY: the kernel writes at most `length` bytes to `info`.
-        let answer = unsafe {
-            libc::getsockopt(
-                socket.as_raw_fd(),
-                libc::IPPROTO_TCP,
-                libc::TCP_INFO,
-                (&raw mut info).cast(),
-                &raw mut length,
-            )
+        let Some(info) = tcp_info(socket) else {
+            self.under_way = None;
+            return Heard::default();
         };
         // Data is an answer too: where it acknowledges nothing new, Linux does not count it as one.
         let last = info.tcpi_last_ack_recv.min(info.tcpi_last_data_recv);
         let last = Duration::from_millis(last.into());
         let mut silent = Duration::ZERO;
-        let unanswered = answer == 0 && info.tcpi_probes >= PROBES;
-        if answer != 0 || (info.tcpi_unacked == 0 && !unanswered) {
+        let unanswered = info.tcpi_probes >= PROBES;
+        if info.tcpi_unacked == 0 && !unanswered {
             self.under_way = None;
         } else {
             let since = *self.under_way.get_or_insert(now);

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use super::silence::PROBES;
+use super::window;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, ipproto, sockopt};
 
 /// Which congestion control a socket asks for.
@@ -26,7 +27,7 @@ pub enum Congestion {
 pub struct Options {
     /// `SO_SNDBUF` in bytes; 0 leaves the system's tuning on.
     pub send_buffer: usize,
-    /// `SO_RCVBUF` in bytes; 0 leaves the system's tuning on.
+    /// `SO_RCVBUF` in bytes; 0 leaves the system's tuning on, but where the path is short.
     pub receive_buffer: usize,
     /// Congestion control.
     pub congestion: Congestion,
@@ -76,6 +77,9 @@ impl Options {
         sockopt::set_tcp_keepcnt(socket, PROBES.into())?;
         let stall = u32::try_from(self.stall.as_millis()).unwrap_or(u32::MAX);
         sockopt::set_tcp_user_timeout(socket, stall)?;
+        if self.receive_buffer == 0 {
+            window::fit(socket);
+        }
         Ok(())
     }
 }
@@ -272,6 +276,8 @@ mod tests {
             );
             assert_eq!(sockopt::tcp_user_timeout(socket).unwrap(), 30_000);
             assert_eq!(sockopt::socket_send_buffer_size(socket).unwrap(), 200 << 10);
+            // Linux keeps as much again for its own use.
+            assert_eq!(sockopt::socket_recv_buffer_size(socket).unwrap(), 416 << 10);
             assert_eq!(sockopt::tcp_congestion(socket).unwrap(), "reno");
             let flags = rustix::io::fcntl_getfd(socket).unwrap();
             assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));

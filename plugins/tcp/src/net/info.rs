@@ -1,0 +1,22 @@
+//! What the kernel knows of a connection.
+#![allow(unsafe_code, reason = "TCP_INFO is a struct that the kernel fills")]
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// `None` if the system does not say.
+pub(super) fn tcp_info(socket: BorrowedFd<'_>) -> Option<libc::tcp_info> {
+    // SAFETY: all zero is a valid tcp_info.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes to `info`.
+    let answer = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut length,
+        )
+    };
+    (answer == 0).then_some(info)
+}

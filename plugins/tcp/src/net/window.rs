@@ -1,0 +1,69 @@
+//! The receive buffer of a connection whose path is short.
+//!
+//! The kernel's tuning lets it grow to megabytes as long as the reader keeps up, also where next to nothing is ever
+//! under way. What comes then has left the caches before it is read.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::net::sockopt;
+
+use super::info::tcp_info;
+use super::interfaces::{interfaces, nic_bytes_per_second};
+use super::socket::local_ip;
+
+/// What a short path's buffer is fixed at, in bytes: any process may have as much (the default of
+/// `net.core.rmem_max`), and it fits into a core's own cache.
+const SHORT: u64 = 208 << 10;
+
+/// Fixes the buffer of a connection that has just been made over a path that never has half of it under way. Any
+/// other is left to the kernel.
+pub(super) fn fit(socket: &OwnedFd) {
+    let rtt = tcp_info(socket.as_fd()).map(|info| info.tcpi_min_rtt);
+    // The kernel's word for none.
+    let Some(rtt) = rtt.filter(|rtt| *rtt < u32::MAX) else {
+        return;
+    };
+    if is_local(socket) || is_short(Duration::from_micros(rtt.into()), card_rate(socket)) {
+        // Refused, it is as before.
+        let _ = sockopt::set_socket_recv_buffer_size(socket, SHORT as usize);
+    }
+}
+
+/// Whether both ends have one address: then nothing is under way but what was not read yet.
+fn is_local(socket: &OwnedFd) -> bool {
+    let peer = rustix::net::getpeername(socket).ok().flatten();
+    let peer = peer.and_then(|name| SocketAddr::try_from(name).ok());
+    peer.is_some_and(|peer| local_ip(socket) == Some(peer.ip().to_canonical()))
+}
+
+/// Bytes per second of the card that the connection goes by, if it is known.
+fn card_rate(socket: &OwnedFd) -> Option<u64> {
+    let here = local_ip(socket)?;
+    let cards = interfaces().ok()?;
+    let card = cards.iter().find(|card| card.address == here)?;
+    nic_bytes_per_second([card.name.as_str()])
+}
+
+fn is_short(rtt: Duration, bytes_per_second: Option<u64>) -> bool {
+    let under_way = |rate: u64| u128::from(rate) * rtt.as_nanos() / 1_000_000_000;
+    bytes_per_second.is_some_and(|rate| 2 * under_way(rate) <= u128::from(SHORT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_short_by_its_time_and_its_rate() {
+        let gigabits = |rate: u64| Some(rate * 125_000_000);
+        let after = Duration::from_micros;
+        assert!(is_short(after(50), gigabits(10)));
+        assert!(is_short(after(80), gigabits(10)));
+        assert!(!is_short(after(90), gigabits(10)));
+        assert!(!is_short(after(50), gigabits(100)));
+        assert!(!is_short(after(10_000), gigabits(1)));
+        assert!(!is_short(after(1), None));
+    }
+}
