@@ -1,6 +1,6 @@
 //! The driver's error codes, and what breaks a device in them.
 
-use unisono_emulator::Broken;
+use unisono_emulator::{Broken, Refused};
 
 macro_rules! codes {
     ($($name:ident = $code:literal, $symbol:literal, $text:literal;)+) => {
@@ -40,6 +40,12 @@ codes! {
     NOT_SUPPORTED = 801, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported";
     STREAM_CAPTURE_UNSUPPORTED = 900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing";
     STREAM_CAPTURE_INVALIDATED = 901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "operation failed due to a previous error during capture";
+    STREAM_CAPTURE_MERGE = 902, "CUDA_ERROR_STREAM_CAPTURE_MERGE", "operation would result in a merge of separate capture sequences";
+    STREAM_CAPTURE_UNMATCHED = 903, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED", "capture was not ended in the same stream as it began";
+    STREAM_CAPTURE_UNJOINED = 904, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED", "capturing stream has unjoined work";
+    STREAM_CAPTURE_ISOLATION = 905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION", "dependency created on uncaptured work in another stream";
+    STREAM_CAPTURE_IMPLICIT = 906, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT", "operation would make the legacy stream depend on a capturing blocking stream";
+    CAPTURED_EVENT = 907, "CUDA_ERROR_CAPTURED_EVENT", "operation not permitted on an event last recorded in a capturing stream";
     ILLEGAL_STATE = 401, "CUDA_ERROR_ILLEGAL_STATE", "the operation cannot be performed in the present state";
     UNKNOWN = 999, "CUDA_ERROR_UNKNOWN", "unknown error";
 }
@@ -51,5 +57,20 @@ pub const fn of(broken: Broken) -> u32 {
         Broken::Launch => LAUNCH_FAILED,
         Broken::Link => NVLINK_UNCORRECTABLE,
         Broken::Lost => DEVICE_UNAVAILABLE,
+    }
+}
+
+/// What the driver answers where recording forbids it.
+pub const fn of_refused(refused: Refused) -> u32 {
+    match refused {
+        Refused::Broken(broken) => of(broken),
+        Refused::State => ILLEGAL_STATE,
+        Refused::Unsupported => STREAM_CAPTURE_UNSUPPORTED,
+        Refused::Invalidated => STREAM_CAPTURE_INVALIDATED,
+        Refused::Merge => STREAM_CAPTURE_MERGE,
+        Refused::Unmatched => STREAM_CAPTURE_UNMATCHED,
+        Refused::Unjoined => STREAM_CAPTURE_UNJOINED,
+        Refused::Isolation => STREAM_CAPTURE_ISOLATION,
+        Refused::CapturedEvent => CAPTURED_EVENT,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use unisono_emulator::{Capture, Event, Op};
+use unisono_emulator::{Capturing, Event};
 
 use crate::answer::{driver, give};
 use crate::code;
@@ -15,6 +15,9 @@ pub struct Owned {
     device: u32,
     event: Arc<Event>,
 }
+
+/// `CU_EVENT_WAIT_EXTERNAL`.
+const EXTERNAL: u32 = 1;
 
 pub static EVENTS: Table<Owned> = Table::new();
 
@@ -40,13 +43,12 @@ driver! {
         if event.device != stream.device.index {
             return Err(code::INVALID_HANDLE);
         }
-        let recording = matches!(*stream.capture(), Capture::Recording(_));
-        let number = if recording { 0 } else { event.event.record() };
-        stream::submit(&stream, Op::Record(Arc::clone(&event.event), number))
+        stream.record_event(&event.event).map_err(code::of_refused)
     }
 
     fn cuEventQuery(handle: u64) {
         let event = EVENTS.get(handle)?;
+        event.event.not_captured().map_err(code::of_refused)?;
         if let Some(broken) = machine()?.device(event.device).and_then(|d| d.broken()) {
             return Err(code::of(broken));
         }
@@ -57,12 +59,17 @@ driver! {
         }
     }
 
-    fn cuStreamWaitEvent(stream: u64, handle: u64, flags: u32) {
-        let (event, stream) = (EVENTS.get(handle)?, stream::of(stream)?);
-        if flags > 1 {
+    /// With the flag EXTERNAL a stream that records waits at each run of the graph, for what is none of it.
+    fn cuStreamWaitEvent(handle: u64, event: u64, flags: u32) {
+        let (event, stream) = (EVENTS.get(event)?, stream::of(handle)?);
+        let is_external = flags == EXTERNAL;
+        if flags > EXTERNAL || is_external && stream.capturing() == Capturing::No {
             return Err(code::INVALID_VALUE);
         }
-        let number = event.event.last();
-        stream::submit(&stream, Op::Await(Arc::clone(&event.event), number))
+        // The default stream takes part in no recording.
+        if handle == 0 {
+            event.event.not_captured().map_err(|_| code::STREAM_CAPTURE_IMPLICIT)?;
+        }
+        stream.wait_event(&event.event, is_external).map_err(code::of_refused)
     }
 }

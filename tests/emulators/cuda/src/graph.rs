@@ -1,10 +1,10 @@
-//! Recording streams, and running what was recorded. One stream at a time: a graph is a chain.
+//! Recording streams, and running what was recorded.
 
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use unisono_emulator::{Capability, Capture, Graph, HostCall, Op};
+use unisono_emulator::{Capability, Capturing, Graph, HostCall, Op, Refused};
 
 use crate::answer::{Answer, driver, give};
 use crate::code;
@@ -38,13 +38,26 @@ pub(crate) fn unsafe_call() -> Answer {
     }
     let all = strict();
     for stream in all.iter().filter_map(|handle| STREAMS.get(*handle).ok()) {
-        *stream.capture() = Capture::Invalid;
+        stream.spoil_capture();
     }
     if all.is_empty() {
         Ok(())
     } else {
         Err(code::STREAM_CAPTURE_UNSUPPORTED)
     }
+}
+
+/// Whether a stream records, and what the recording's number is.
+fn status_of(handle: u64) -> Answer<(u32, Option<u64>)> {
+    machine()?;
+    if handle == 0 {
+        return Ok((0, None));
+    }
+    Ok(match STREAMS.get(handle)?.capturing() {
+        Capturing::No => (0, None),
+        Capturing::Active(id) => (1, Some(id)),
+        Capturing::Invalid => (2, None),
+    })
 }
 
 unsafe extern "C" fn nothing(_: *mut c_void) {}
@@ -66,12 +79,7 @@ driver! {
             return Err(code::STREAM_CAPTURE_UNSUPPORTED);
         }
         let stream = stream::of(handle)?;
-        let mut capture = stream.capture();
-        if !matches!(*capture, Capture::Off) {
-            return Err(code::ILLEGAL_STATE);
-        }
-        *capture = Capture::Recording(Vec::new());
-        drop(capture);
+        stream.begin_capture(machine()?.next_id()).map_err(code::of_refused)?;
         if mode == GLOBAL {
             strict().push(handle);
         }
@@ -80,30 +88,52 @@ driver! {
 
     fn cuStreamEndCapture(handle: u64, graph: *mut u64) {
         let stream = stream::of(handle)?;
-        strict().retain(|of| *of != handle);
-        let ops = match std::mem::take(&mut *stream.capture()) {
-            Capture::Recording(ops) => ops,
-            Capture::Invalid => return Err(code::STREAM_CAPTURE_INVALIDATED),
-            Capture::Off => return Err(code::ILLEGAL_STATE),
-        };
-        let made = GRAPHS.add(Arc::new(Graph::new(machine()?, ops)))?;
+        let ended = stream.end_capture();
+        if !matches!(ended, Err(Refused::Unmatched)) {
+            strict().retain(|of| *of != handle);
+        }
+        let nodes = ended.map_err(code::of_refused)?;
+        let made = GRAPHS.add(Arc::new(Graph::new(machine()?, nodes)))?;
         // SAFETY: the caller's.
         unsafe { give(graph, made) }
     }
 
     fn cuStreamIsCapturing(handle: u64, status: *mut u32) {
-        machine()?;
-        let found = if handle == 0 {
-            0
-        } else {
-            match *STREAMS.get(handle)?.capture() {
-                Capture::Off => 0,
-                Capture::Recording(_) => 1,
-                Capture::Invalid => 2,
-            }
-        };
+        let (found, _) = status_of(handle)?;
         // SAFETY: the caller's.
         unsafe { give(status, found) }
+    }
+
+    /// As it was before it told of nodes.
+    fn cuStreamGetCaptureInfo(handle: u64, status: *mut u32, id: *mut u64) {
+        let (found, number) = status_of(handle)?;
+        // SAFETY: the caller's.
+        unsafe {
+            give(status, found)?;
+            match number {
+                Some(number) if !id.is_null() => give(id, number),
+                _ => Ok(()),
+            }
+        }
+    }
+
+    /// It tells of no nodes: nobody here asks for them.
+    fn cuStreamGetCaptureInfo_v2(
+        handle: u64,
+        status: *mut u32,
+        id: *mut u64,
+        graph: *mut u64,
+        nodes: *mut *const u64,
+        count: *mut usize,
+    ) {
+        if !(graph.is_null() && nodes.is_null() && count.is_null()) {
+            return Err(code::NOT_SUPPORTED);
+        }
+        // SAFETY: the caller's.
+        match unsafe { cuStreamGetCaptureInfo(handle, status, id) } {
+            code::SUCCESS => Ok(()),
+            code => Err(code),
+        }
     }
 
     /// No manual says that it does not wait for what is under way, on any device: here it does.

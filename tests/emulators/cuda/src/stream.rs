@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use unisono_emulator::{Capture, Device, HostCall, Op, Stream};
+use unisono_emulator::{Capturing, Device, HostCall, Op, Stream};
 
 use crate::answer::{Answer, driver, give};
 use crate::code;
@@ -42,7 +42,7 @@ pub fn of(handle: u64) -> Answer<Arc<Stream>> {
 
 /// Hands an operation over.
 pub fn submit(stream: &Arc<Stream>, op: Op) -> Answer {
-    if matches!(*stream.capture(), Capture::Invalid) {
+    if stream.capturing() == Capturing::Invalid {
         return Err(code::STREAM_CAPTURE_INVALIDATED);
     }
     stream.submit(op).map_err(code::of)
@@ -50,14 +50,7 @@ pub fn submit(stream: &Arc<Stream>, op: Op) -> Answer {
 
 /// What a stream that records cannot be asked; it spoils the recording.
 pub fn not_recording(stream: &Stream) -> Answer {
-    let mut capture = stream.capture();
-    match *capture {
-        Capture::Off => Ok(()),
-        Capture::Recording(_) | Capture::Invalid => {
-            *capture = Capture::Invalid;
-            Err(code::STREAM_CAPTURE_UNSUPPORTED)
-        }
-    }
+    stream.not_capturing().map_err(code::of_refused)
 }
 
 driver! {

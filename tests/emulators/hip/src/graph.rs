@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 use unisono_emulator_cuda::code;
 use unisono_emulator_cuda::graph::{
     cuGraphDestroy, cuGraphExecDestroy, cuGraphInstantiateWithFlags, cuGraphLaunch, cuGraphUpload,
-    cuStreamBeginCapture_v2, cuStreamEndCapture, cuStreamIsCapturing,
+    cuStreamBeginCapture_v2, cuStreamEndCapture, cuStreamGetCaptureInfo, cuStreamIsCapturing,
     cuThreadExchangeStreamCaptureMode,
 };
 
@@ -30,6 +30,11 @@ hip! {
     current fn hipStreamIsCapturing(stream: u64, status: *mut u32) {
         // SAFETY: the caller's.
         from(unsafe { cuStreamIsCapturing(stream, status) })
+    }
+
+    current fn hipStreamGetCaptureInfo(stream: u64, status: *mut u32, id: *mut u64) {
+        // SAFETY: the caller's.
+        from(unsafe { cuStreamGetCaptureInfo(stream, status, id) })
     }
 
     /// The node and the log of what is wrong are not given.

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 
-const NAMES: [(u32, &CStr, &CStr); 24] = [
+const NAMES: [(u32, &CStr, &CStr); 30] = [
     (0, c"hipSuccess", c"no error"),
     (1, c"hipErrorInvalidValue", c"invalid argument"),
     (2, c"hipErrorOutOfMemory", c"out of memory"),
@@ -78,6 +78,36 @@ const NAMES: [(u32, &CStr, &CStr); 24] = [
         901,
         c"hipErrorStreamCaptureInvalidated",
         c"operation failed due to a previous error during capture",
+    ),
+    (
+        902,
+        c"hipErrorStreamCaptureMerge",
+        c"operation would result in a merge of separate capture sequences",
+    ),
+    (
+        903,
+        c"hipErrorStreamCaptureUnmatched",
+        c"capture was not ended in the same stream as it began",
+    ),
+    (
+        904,
+        c"hipErrorStreamCaptureUnjoined",
+        c"capturing stream has unjoined work",
+    ),
+    (
+        905,
+        c"hipErrorStreamCaptureIsolation",
+        c"dependency created on uncaptured work in another stream",
+    ),
+    (
+        906,
+        c"hipErrorStreamCaptureImplicit",
+        c"operation would make the legacy stream depend on a capturing blocking stream",
+    ),
+    (
+        907,
+        c"hipErrorCapturedEvent",
+        c"operation not permitted on an event last recorded in a capturing stream",
     ),
 ];
 

@@ -19,8 +19,10 @@
 mod accesses;
 mod backing;
 mod box_file;
+mod capture;
 mod device;
 mod event;
+mod graph;
 mod kernel;
 mod machine;
 mod op;
@@ -32,13 +34,15 @@ mod traffic;
 
 pub use backing::Backing;
 pub use box_file::{BoxFile, Capability, Delays, End, Fabric, Fault, FaultKind, Lane, Pcie, Peers};
+pub use capture::{Capturing, Node, Refused};
 pub use device::{Broken, Device};
 pub use event::Event;
+pub use graph::Graph;
 pub use kernel::Kernel;
 pub use machine::{Machine, machine, refuse_child};
 pub use op::{Compare, Fold, HostCall, Internal, Launch, Op};
 pub use random::{Random, User};
-pub use stream::{Capture, Graph, Stream};
+pub use stream::Stream;
 pub use traffic::{Mover, Place, Traffic};
 
 /// Names the file that describes the machine. With `_ACL` and the like behind it, for one library alone;

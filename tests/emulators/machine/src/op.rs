@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::accesses::Touched;
 use crate::kernel::Kernel;
 use crate::space::{Illegal, Range, Resolved};
-use crate::{Broken, Device, Event, Machine, Mover, Place, Random};
+use crate::{Broken, Device, Event, Machine, Mover, Node, Place, Random};
 
 /// An operation of a stream.
 #[derive(Clone, Debug)]
@@ -82,6 +82,8 @@ pub enum Op {
     Call(HostCall),
     /// Something of the emulated driver's own.
     Do(Internal),
+    /// A graph's nodes, some of which nothing orders.
+    Branches(Arc<[Node]>),
 }
 
 /// Folds elements into as many others.
@@ -258,6 +260,24 @@ impl Op {
                 (work.0)();
                 Ok(())
             }
+            // Its nodes run by themselves.
+            Self::Branches(_) => Ok(()),
+        }
+    }
+
+    /// How many numbers of its stream's operations it takes.
+    pub(crate) fn numbers(&self) -> u64 {
+        match self {
+            Self::Branches(nodes) => nodes.len() as u64 + 1,
+            _ => 1,
+        }
+    }
+
+    /// It as a node of a graph that is launched now.
+    pub(crate) fn at_launch(&self) -> Self {
+        match self {
+            Self::Await(event, _) => Self::Await(Arc::clone(event), event.last()),
+            op => op.clone(),
         }
     }
 

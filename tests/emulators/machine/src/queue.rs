@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::accesses::operation;
 use crate::op::Running;
-use crate::{Broken, Delays, Machine, Op, Random, Stream};
+use crate::{Broken, Delays, Machine, Op, Random, Stream, graph};
 
 /// One hardware queue.
 #[derive(Debug)]
@@ -41,13 +41,13 @@ impl HardwareQueue {
             entries: Mutex::default(),
             changed: Condvar::new(),
         });
-        let worker = Arc::clone(&queue);
         let delays = machine.facts.delays;
+        let own = Arc::clone(&queue);
         std::thread::Builder::new()
             .name(format!("device{device}.{number}"))
             .spawn(move || {
                 block_signals();
-                worker.work(machine, delays);
+                own.work(Worker { machine, delays });
             })?;
         Ok(queue)
     }
@@ -70,7 +70,7 @@ impl HardwareQueue {
         self.changed.notify_all();
     }
 
-    fn work(&self, machine: &Machine, delays: Delays) {
+    fn work(&self, worker: Worker<'_>) {
         loop {
             let (stream, number, op) = {
                 let mut entries = self.lock();
@@ -84,38 +84,63 @@ impl HardwareQueue {
                 let Entry { stream, number, op } = &entries[0];
                 (Arc::clone(stream), *number, op.clone())
             };
-            let mut random = Random::new(machine.seed, stream.user(number));
-            if delays.one_in > 0 && random.below(delays.one_in.into()) == 0 {
-                let time = random.below(delays.longest_us + 1);
-                std::thread::sleep(Duration::from_micros(time));
+            if let Op::Branches(nodes) = &op {
+                graph::run(worker, &stream, number, nodes);
+            } else {
+                worker.run(&stream, number, &op);
             }
+            let (ended, numbers) = (stream.ended(), op.numbers());
             let device = Arc::clone(&stream.device);
-            machine.count_op(&device);
-            if device.broken().is_none() {
-                let mut on = Running {
-                    machine,
-                    device: &device,
-                    random: &mut random,
-                    operation: operation(machine.next_id()),
-                };
-                match op.run(&mut on) {
-                    Ok(()) => {}
-                    // What waits when something else breaks the device did not break it.
-                    Err(_) if op.waits() && device.broken().is_some() => {}
-                    Err(broken) => {
-                        report(machine, &stream, &op, broken);
-                        device.break_down(broken);
-                    }
-                }
-            }
-            stream.note_drawn(random);
-            let ended = stream.ended();
             let done = self.lock().pop_front();
             drop((stream, op, done));
-            ended.fetch_add(1, Ordering::AcqRel);
+            ended.fetch_add(numbers, Ordering::AcqRel);
             device.end();
             self.changed.notify_all();
         }
+    }
+}
+
+/// What runs operations of streams.
+#[derive(Clone, Copy)]
+pub(crate) struct Worker<'a> {
+    machine: &'a Machine,
+    delays: Delays,
+}
+
+impl Worker<'_> {
+    /// The random numbers of an operation.
+    pub(crate) fn random(self, stream: &Stream, number: u64) -> Random {
+        Random::new(self.machine.seed, stream.user(number))
+    }
+
+    /// Runs an operation, some time.
+    pub(crate) fn run(self, stream: &Stream, number: u64, op: &Op) {
+        let Self { machine, delays } = self;
+        let mut random = self.random(stream, number);
+        if delays.one_in > 0 && random.below(delays.one_in.into()) == 0 {
+            let time = random.below(delays.longest_us + 1);
+            std::thread::sleep(Duration::from_micros(time));
+        }
+        let device = &stream.device;
+        machine.count_op(device);
+        if device.broken().is_none() {
+            let mut on = Running {
+                machine,
+                device,
+                random: &mut random,
+                operation: operation(machine.next_id()),
+            };
+            match op.run(&mut on) {
+                Ok(()) => {}
+                // What waits when something else breaks the device did not break it.
+                Err(_) if op.waits() && device.broken().is_some() => {}
+                Err(broken) => {
+                    report(machine, stream, op, broken);
+                    device.break_down(broken);
+                }
+            }
+        }
+        stream.note_drawn(random);
     }
 }
 

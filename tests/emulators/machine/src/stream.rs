@@ -1,11 +1,11 @@
-//! Streams: ordered, on one of the device's hardware queues; and what is recorded from them.
+//! Streams: ordered, on one of the device's hardware queues, or recording.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::capture::Part;
 use crate::queue::HardwareQueue;
-use crate::space::Range;
-use crate::{Broken, Device, Machine, Op, Random, User};
+use crate::{Broken, Device, Graph, Machine, Op, Random, User};
 
 /// A stream.
 #[derive(Debug)]
@@ -20,56 +20,8 @@ pub struct Stream {
     submitted: AtomicU64,
     completed: Arc<AtomicU64>,
     drawn: AtomicU64,
-    capture: Mutex<Capture>,
-}
-
-/// What a stream records.
-#[derive(Debug, Default)]
-pub enum Capture {
-    /// Nothing: operations run.
-    #[default]
-    Off,
-    /// Operations, in order.
-    Recording(Vec<Op>),
-    /// It was recording, and something was called that cannot be recorded.
-    Invalid,
-}
-
-/// Operations that can be run again and again.
-#[derive(Clone, Debug, Default)]
-pub struct Graph {
-    /// In order.
-    ops: Vec<Op>,
-    /// What its copies and fills were recorded for.
-    memory: Vec<(u64, Weak<Range>)>,
-}
-
-impl Graph {
-    /// What was recorded.
-    #[must_use]
-    pub fn new(machine: &Machine, ops: Vec<Op>) -> Self {
-        let named = ops.iter().flat_map(|op| match op {
-            Op::Copy { dst, src, .. } => vec![*dst, *src],
-            Op::Fill { dst, .. } => vec![*dst],
-            _ => Vec::new(),
-        });
-        let found = named.filter_map(|at| Some((at, Arc::downgrade(&machine.space.find(at)?))));
-        Self {
-            memory: found.collect(),
-            ops,
-        }
-    }
-
-    /// The first address that now lies in other memory. A runtime looks up once what a copy is between,
-    /// when it is recorded: what came in its place later may be another device's.
-    fn stale(&self, machine: &Machine) -> Option<u64> {
-        let mut all = self.memory.iter();
-        let stale = all.find(|(at, memory)| {
-            let now = machine.space.find(*at);
-            now.is_none_or(|now| !Weak::ptr_eq(&Arc::downgrade(&now), memory))
-        });
-        stale.map(|(at, _)| *at)
-    }
+    /// Its part in a recording.
+    part: Mutex<Option<Part>>,
 }
 
 impl Stream {
@@ -87,7 +39,7 @@ impl Stream {
             submitted: AtomicU64::new(0),
             completed: Arc::default(),
             drawn: AtomicU64::new(0),
-            capture: Mutex::default(),
+            part: Mutex::default(),
         }
     }
 
@@ -96,19 +48,19 @@ impl Stream {
     /// # Errors
     /// If the device is broken.
     pub fn submit(self: &Arc<Self>, op: Op) -> Result<(), Broken> {
-        if let Capture::Recording(ops) = &mut *self.capture() {
-            ops.push(op);
+        if let Some(part) = &mut *self.part() {
+            part.add(op);
             return Ok(());
         }
         self.run(op)
     }
 
     /// As [`Stream::submit`], without recording.
-    fn run(self: &Arc<Self>, op: Op) -> Result<(), Broken> {
+    pub(crate) fn run(self: &Arc<Self>, op: Op) -> Result<(), Broken> {
         if let Some(broken) = self.device.broken() {
             return Err(broken);
         }
-        let number = self.submitted.fetch_add(1, Ordering::AcqRel);
+        let number = self.submitted.fetch_add(op.numbers(), Ordering::AcqRel);
         self.device.begin();
         self.queue.push(Arc::clone(self), number, op);
         Ok(())
@@ -119,21 +71,8 @@ impl Stream {
     /// # Errors
     /// If the device is broken.
     pub fn launch(self: &Arc<Self>, machine: &Machine, graph: &Graph) -> Result<(), Broken> {
-        if let Some(at) = graph.stale(machine) {
-            eprintln!(
-                "emulator: a graph copies at {at:#x}, where other memory was when it was made"
-            );
-            self.device.break_down(Broken::IllegalAddress);
-        }
-        for op in &graph.ops {
-            let op = match op {
-                // Each run is a recording of its own.
-                Op::Record(event, _) => Op::Record(Arc::clone(event), event.record()),
-                op => op.clone(),
-            };
-            self.run(op)?;
-        }
-        Ok(())
+        let mut ops = graph.ops(machine, &self.device).into_iter();
+        ops.try_for_each(|op| self.run(op))
     }
 
     /// Whether nothing is left to do.
@@ -176,9 +115,14 @@ impl Stream {
         Arc::clone(&self.completed)
     }
 
-    /// What it records.
-    pub fn capture(&self) -> MutexGuard<'_, Capture> {
-        self.capture.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Its part in a recording that has not ended.
+    pub(crate) fn part(&self) -> MutexGuard<'_, Option<Part>> {
+        let mut part = self.part.lock().unwrap_or_else(PoisonError::into_inner);
+        // It ends on one stream for all that take part.
+        if part.as_ref().is_some_and(Part::is_over) {
+            *part = None;
+        }
+        part
     }
 }
 

@@ -5,6 +5,7 @@
     reason = "calls runtimes; touches what it must not, in a child"
 )]
 
+mod captures;
 mod raw;
 
 use std::sync::Arc;

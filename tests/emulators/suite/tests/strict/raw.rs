@@ -76,7 +76,12 @@ impl Vendor {
     }
 
     /// Of three names, that of this vendor.
-    const fn name(self, cuda: &'static str, hip: &'static str, acl: &'static str) -> &'static str {
+    pub const fn name(
+        self,
+        cuda: &'static str,
+        hip: &'static str,
+        acl: &'static str,
+    ) -> &'static str {
         match self {
             Self::Cuda => cuda,
             Self::Hip => hip,
