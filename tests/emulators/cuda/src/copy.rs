@@ -38,9 +38,11 @@ fn wait_for(stream: &Arc<Stream>) -> Answer {
     }
 }
 
-/// A copy with pageable memory at one end: the stream is waited for, as with the real driver.
+/// A copy with pageable memory at one end: the stream is waited for, as with the real driver, so it is none
+/// that can be recorded.
 fn pageable(stream: &Arc<Stream>, dst: u64, src: u64, bytes: u64) -> Answer {
     let machine = machine()?;
+    stream::not_recording(stream)?;
     wait_for(stream)?;
     let at = |address: u64, known: Option<u64>| match known {
         Some(address) => {

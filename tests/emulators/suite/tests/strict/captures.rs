@@ -329,6 +329,24 @@ fn rules_of_recordings() {
         fork();
         assert_eq!(program.wait(0, inside), IMPLICIT);
         is_spoilt();
+
+        // Nor does a copy from memory that is not pinned wait its turn.
+        let here = [0_u8; 64];
+        fork();
+        let (name, from) = (
+            program.name("cuMemcpyAsync", "hipMemcpyAsync"),
+            here.as_ptr() as u64,
+        );
+        let code = match runtime.vendor {
+            Vendor::Cuda => {
+                call!(runtime, name, (at): u64, (from): u64, (64): usize, (second): u64)
+            }
+            _ => {
+                call!(runtime, name, (at): u64, (from): u64, (64): usize, (4): u32, (second): u64)
+            }
+        };
+        assert_eq!(code, UNSUPPORTED);
+        is_spoilt();
     });
 }
 
