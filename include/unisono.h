@@ -453,9 +453,10 @@ unisono_result unisono_event_destroy(unisono_event_t event);
  *  - The buffers are the library's until the stream has done the call.
  *  - While the program records a graph from the stream, the call becomes part of the graph where all
  *    ranks' devices can record it, and is UNISONO_UNSUPPORTED elsewhere, on all ranks alike. All
- *    ranks record the same calls and replay them in the same order; the calls of one communicator in
- *    one graph, and its graphs, run one after the other. The buffers are the library's until no graph
- *X
+ *    ranks record the same calls and replay them in the same order; the graphs of one communicator run
+ *    one after the other. Its calls in one graph do so too, in the order in which they were made,
+ *    whatever streams of the recording they are on. The buffers are the library's until no graph
+ *    with the call is run any more: see unisono_comm_forget_recorded.
  *  - A call's deadline does not run while the stream has not come to it; that of ranks which wait for
  *    it in the call does.
  *  - What fails later lets the stream go on, and is told by unisono_stream_synchronize,

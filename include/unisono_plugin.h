@@ -39,7 +39,7 @@ extern "C" {
 
 #define UNISONO_PLUGIN_MAGIC 0x4e4f53494e55ULL /* "UNISON" in memory, little-endian */
 #define UNISONO_PLUGIN_ABI_MAJOR 1
-#define UNISONO_PLUGIN_ABI_MINOR 4
+#define UNISONO_PLUGIN_ABI_MINOR 5
 
 /* ---------------------------------------------------------------- status and errors ---------- */
 
@@ -525,7 +525,10 @@ typedef struct unisono_stream_table { /* [handle], but query and abort are [any]
   unisono_status (*query)(unisono_stream stream, unisono_queue_state *state);
   /* Drop what has not started; what has started ends soon (its waits were released). */
   void (*abort)(unisono_stream stream);
-  /* 1 if the stream is recording a graph now, 0 if not. */
+  /* 0 if the stream is recording no graph now. Else a number, since 1.5 of the recording: the same for
+   * streams that record into one graph, as one has joined the other's recording by an event, and another
+   * for another recording. Such a stream also records RECORD and WAIT_EVENT. 1, which is no recording's
+   * number: it records, and nobody can tell which. */
   uint32_t (*capturing)(unisono_stream stream);
 } unisono_stream_table;
 

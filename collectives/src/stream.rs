@@ -221,7 +221,7 @@ impl Stream {
     /// Refuses while the program records what is put on the stream: the other side of each flag
     /// would run once, now, and not with each replay.
     pub(crate) fn runs(&self, call: &'static str) -> Result<()> {
-        if self.lock().is_recording() {
+        if self.lock().recording().is_some() {
             return Err(Error::Unsupported {
                 call,
                 why: "the stream records a graph, of which this cannot be a part; call it before \

@@ -8,7 +8,9 @@ use unisono_abi as abi;
 
 use crate::error::call_done;
 use crate::raw_queue::{QueueNames, RawQueue};
-use crate::{Aborter, Batch, Device, Queue, QueueState, Result, Sleep, SleepWays, Waker};
+use crate::{
+    Aborter, Batch, Device, Queue, QueueState, Recording, Result, Sleep, SleepWays, Waker,
+};
 
 /// An ordered queue of a device. Dropping it aborts what is not complete.
 pub struct Stream {
@@ -76,11 +78,12 @@ impl Stream {
         unsafe { (self.device().data().tables.stream.native)(self.queue.shared.handle) }
     }
 
-    /// Whether what is submitted now is recorded for replay, not run.
+    /// The recording for replay into which what is submitted now goes; none if it runs.
     #[must_use]
-    pub fn capturing(&mut self) -> bool {
+    pub fn capturing(&mut self) -> Option<Recording> {
+        let function = self.device().data().tables.stream.capturing;
         // SAFETY: the stream is live; `&mut self` serialises the calls on it.
-        unsafe { (self.device().data().tables.stream.capturing)(self.queue.shared.handle) != 0 }
+        Recording::from_number(unsafe { function(self.queue.shared.handle) })
     }
 }
 

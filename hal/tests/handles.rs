@@ -68,6 +68,19 @@ fn batch() -> Batch {
     unsafe { Batch::new() }
 }
 
+/// What a plugin says that it cannot tell apart, as all did before 1.5, is never the same.
+#[test]
+fn streams_tell_which_recording_they_take_part_in() {
+    let (instance, _said) = instance(0);
+    let device = instance.open(0).unwrap();
+    let recording = |priority| device.stream(priority).unwrap().capturing();
+    assert!(recording(0).is_none());
+    let [old, seven, eight] = [-1, -7, -8].map(|number| recording(number).unwrap());
+    assert!(!old.is_known() && !old.is_same(recording(-1).unwrap()));
+    assert!(seven.is_known() && seven.is_same(recording(-7).unwrap()));
+    assert!(!seven.is_same(eight) && !seven.is_same(old));
+}
+
 #[test]
 fn handles_keep_alive_what_they_were_made_from() {
     let (instance, said) = instance(0);

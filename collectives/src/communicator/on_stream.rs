@@ -90,7 +90,10 @@ impl Communicator {
     /// While the stream records a graph of the vendor's, a call becomes a part of it: nothing runs, what
     /// is started is done at once, and the call is made with each replay, with no work of the host's. All
     /// ranks must record it, in one order with their other calls, and replay alike: graphs of one
-    /// communicator run one after another, in one order on all ranks, with any calls between them. The
+    /// communicator run one after another, in one order on all ranks, with any calls between them. If the
+    /// recording forks, calls on its streams come in the order in which they were called, whatever streams
+    /// they are on; only where a plugin cannot tell recordings apart (contract before 1.5) must the program
+    /// order them. Calls of other communicators are ordered by the program alone, alike on all ranks. The
     /// buffers stay as they were recorded, and are kept until the communicator is dropped or
     /// [`Communicator::forget_recorded`]; no graph may run after that. [`Communicator::async_error`] tells
     /// of a replay that failed. Recorded are calls of ranks whose devices all reach each other's memory
@@ -317,8 +320,8 @@ impl Shared {
         stream.fits(self)?;
         // Both at once: calls come in one order on the stream and on the lane.
         let mut on = stream.lock();
-        if on.is_recording() {
-            return self.record_on(checked, keep, &mut on);
+        if let Some(recording) = on.recording() {
+            return self.record_on(checked, keep, &mut on, recording);
         }
         let mut state = self.lane.lock();
         if let Some(error) = self.lane.failure() {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use unisono_abi::stream_can;
 use unisono_bootstrap::Tag;
-use unisono_hal::Device;
+use unisono_hal::{Device, Recording};
 
 use super::Communicator;
 use super::home::Kind;
@@ -99,6 +99,7 @@ impl Shared {
         checked: Checked<'_>,
         keep: Option<Box<dyn Any + Send>>,
         on: &mut State,
+        recording: Recording,
     ) -> Result<u64> {
         let unsupported = |why: &str| Error::Unsupported {
             call: checked.name(),
@@ -118,12 +119,12 @@ impl Shared {
         if let Some(error) = self.lane.failure() {
             return Err(error.clone());
         }
-        state.prepare_record(native, checked.planned())?;
+        state.prepare_record(native, recording, checked.planned())?;
         let mut op = self.bind_checked(&mut state, checked, keep);
         op.call.recorded = true;
         op.words = op.call.words();
         let call = op.call;
-        let recorded = state.record(native, op);
+        let recorded = state.record(native, recording, op);
         drop(state);
         self.handed_over(recorded)?;
         self.tell_recorded(call);

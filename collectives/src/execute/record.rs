@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use unisono_hal::Recording;
+
 use super::op::{Op, Planned};
 use super::recorded::{Overdue, Recorded};
 use super::state::State;
@@ -10,14 +12,19 @@ use crate::signature::Call;
 
 impl State {
     /// Makes room for a call that is recorded on a stream of the program's. An error leaves all as it was.
-    pub(crate) fn prepare_record(&mut self, native: u64, planned: &Planned) -> Result<()> {
+    pub(crate) fn prepare_record(
+        &mut self,
+        native: u64,
+        recording: Recording,
+        planned: &Planned,
+    ) -> Result<()> {
         if self.recorded.is_none() {
             let common = &self.common;
             let made = Recorded::new(common.own, &common.device, &common.peers);
             self.recorded = made.map(Box::new);
         }
         match &mut self.recorded {
-            Some(recorded) => recorded.prepare(native, planned),
+            Some(recorded) => recorded.prepare(native, recording, planned),
             None => Err(Error::Unsupported {
                 call: "on",
                 why: "a peer of this rank is reached by what cannot be recorded".to_owned(),
@@ -26,10 +33,10 @@ impl State {
     }
 
     /// Records a call for which room was made.
-    pub(crate) fn record(&mut self, native: u64, op: Op) -> Result<()> {
+    pub(crate) fn record(&mut self, native: u64, recording: Recording, op: Op) -> Result<()> {
         self.remember(op.words);
         match &mut self.recorded {
-            Some(recorded) => recorded.record(native, op),
+            Some(recorded) => recorded.record(native, recording, op),
             None => Err(Error::invalid("on", "no room was made for a recording")),
         }
     }

@@ -3,7 +3,8 @@
 //! Such a call is lowered at once and whole onto the stream that records. It has channels of its own
 //! ([`Peer::recorded`]), which calls that run by themselves never use: the host does not know how often a
 //! graph ran, so where a channel stands is known in memory alone, which the stream itself advances. All
-//! recorded calls of a communicator share them, as their replays come in one order on all ranks.
+//! recorded calls of a communicator share them, as their replays come in one order on all ranks. Within a graph
+//! each stands behind the one before: in one stream by itself, between two by an event, which is no node.
 //!
 //! What the host can do for a replay it does by looking at that memory: a counter ahead of its flag is a
 //! wait that has begun.
@@ -12,7 +13,9 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use unisono_hal::{Device, Memory, MemoryKind, MemoryRequest, Queue, Status, Stream};
+use unisono_hal::{
+    Batch, Device, Event, Memory, MemoryKind, MemoryRequest, Queue, Recording, Status, Stream,
+};
 
 use super::lower::{Cursor, Lowering, Waiting};
 use super::op::{Op, Planned};
@@ -37,7 +40,17 @@ pub(super) struct Recorded {
     keep: Vec<Box<dyn Any + Send>>,
     /// The last collective.
     last: Option<Call>,
+    /// Where the last call ends, if its device tells recordings apart.
+    end: Option<End>,
     waits: Option<Wait>,
+}
+
+/// The end of a call in a graph.
+struct End {
+    recording: Recording,
+    /// The stream.
+    native: u64,
+    event: Event,
 }
 
 /// This library's own hold on a stream of the program's: where graphs say that a peer called something
@@ -45,6 +58,8 @@ pub(super) struct Recorded {
 struct Recorder {
     native: u64,
     stream: Stream,
+    /// Stands for the end of its last call, in the recording of that; after the stream, whose commands name it.
+    end: Option<Event>,
     /// Commands recorded so far.
     emitted: u64,
     /// The commands with which each call began, and the call.
@@ -74,6 +89,7 @@ impl Recorded {
             scratch: Vec::new(),
             keep: Vec::new(),
             last: None,
+            end: None,
             waits: None,
         };
         // The first put finds each slot free.
@@ -93,7 +109,12 @@ impl Recorded {
 
     /// Makes room for a call on a stream of the program's; an error leaves all as it was.
     #[allow(unsafe_code, reason = "wraps a stream by its handle")]
-    pub(super) fn prepare(&mut self, native: u64, planned: &Planned) -> Result<()> {
+    pub(super) fn prepare(
+        &mut self,
+        native: u64,
+        recording: Recording,
+        planned: &Planned,
+    ) -> Result<()> {
         if !self.recorders.iter().any(|one| one.native == native) {
             // SAFETY: the stream records now, hence lives. What is recorded names this hold's memory
             // alone, which is kept; the stream itself is not used once it has stopped recording.
@@ -101,10 +122,18 @@ impl Recorded {
             self.recorders.push(Recorder {
                 native,
                 stream,
+                end: None,
                 emitted: 0,
                 calls: Vec::new(),
                 waits: Vec::new(),
             });
+        }
+        let mut recorders = self.recorders.iter_mut();
+        if let Some(recorder) = recorders.find(|one| one.native == native)
+            && recording.is_known()
+            && recorder.end.is_none()
+        {
+            recorder.end = Some(self.device.event()?);
         }
         let needed = planned.scratch_bytes();
         if needed > self.scratch.last().map_or(0, Memory::len) {
@@ -116,7 +145,9 @@ impl Recorded {
     }
 
     /// Lowers a call, for which room was made, onto the stream that records.
-    pub(super) fn record(&mut self, native: u64, mut op: Op) -> Result<()> {
+    pub(super) fn record(&mut self, native: u64, recording: Recording, mut op: Op) -> Result<()> {
+        let before = self.end.take();
+        let before = before.filter(|end| end.native != native && end.recording.is_same(recording));
         let found = self.recorders.iter_mut().find(|one| one.native == native);
         let Some(recorder) = found else {
             return Err(Error::invalid("on", "no room was made for a recording"));
@@ -129,7 +160,20 @@ impl Recorded {
             self.last = Some(op.call);
         }
         self.keep.extend(op.keep.take());
-        recorder.lower(self.own, peers, scratch, &op)
+        if let Some(before) = before {
+            recorder.put(&op, |batch| batch.wait_event(&before.event))?;
+        }
+        recorder.lower(self.own, peers, scratch, &op)?;
+        let end = recorder.end.clone().filter(|_| recording.is_known());
+        if let Some(event) = end {
+            recorder.put(&op, |batch| batch.record(&event))?;
+            self.end = Some(End {
+                recording,
+                native,
+                event,
+            });
+        }
+        Ok(())
     }
 
     /// Looks at what replays wait for, and at what they found. An error ends the communicator.
@@ -174,6 +218,7 @@ impl Recorded {
 
     /// Gives up what graphs use, none of which runs any more.
     pub(super) fn forget(&mut self) {
+        self.end = None;
         self.recorders.clear();
         self.scratch.clear();
         self.keep.clear();
@@ -232,20 +277,32 @@ impl Recorder {
                 unchecked: None,
             };
             done = lowering.run(op, &mut cursor);
-            self.emitted += batch.len() as u64;
-            while !batch.is_empty() {
-                if self.stream.submit(&mut batch)? == 0 {
-                    return Err(Error::Unsupported {
-                        call: op.call.kind.name(),
-                        why: "the stream that records takes no more".to_owned(),
-                    });
-                }
-            }
+            self.submit(&mut batch, op)?;
         }
         let waits = waiting
             .into_iter()
             .map(|Waiting { command, peer, .. }| (command, peer));
         self.waits.extend(waits);
+        Ok(())
+    }
+
+    /// Records a command around a call.
+    fn put(&mut self, op: &Op, command: impl FnOnce(&mut Batch)) -> Result<()> {
+        let mut batch = super::new_batch();
+        command(&mut batch);
+        self.submit(&mut batch, op)
+    }
+
+    fn submit(&mut self, batch: &mut Batch, op: &Op) -> Result<()> {
+        self.emitted += batch.len() as u64;
+        while !batch.is_empty() {
+            if self.stream.submit(batch)? == 0 {
+                return Err(Error::Unsupported {
+                    call: op.call.kind.name(),
+                    why: "the stream that records takes no more".to_owned(),
+                });
+            }
+        }
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use unisono_hal::{Device, Queue, Stream};
+use unisono_hal::{Device, Queue, Recording, Stream};
 use unisono_plan::Op as PlanOp;
 
 use super::group::{Beside, Messages};
@@ -125,8 +125,8 @@ impl State {
         marks.any(|mark| matches!(mark, Mark::Record(_) | Mark::WaitEvent(_)))
     }
 
-    /// Whether what is put on the main stream is recorded for replay, not run.
-    pub(crate) fn is_recording(&mut self) -> bool {
+    /// The recording for replay into which what is put on the main stream goes; none if it runs.
+    pub(crate) fn recording(&mut self) -> Option<Recording> {
         self.main.stream.capturing()
     }
 

@@ -45,7 +45,7 @@ abi_struct! {
         pub query: Option<unsafe extern "C" fn(stream: Stream, state: *mut QueueState) -> Status>,
         /// Drop what has not started; what has started ends soon (its waits were released).
         pub abort: Option<unsafe extern "C" fn(stream: Stream)>,
-        /// 1 if the stream is recording a graph now, 0 if not.
+        /// 0 if the stream is recording no graph now. Else, since 1.5, a number that streams have alike which record into one graph; 1 if nobody can tell which.
         pub capturing: Option<unsafe extern "C" fn(stream: Stream) -> u32>,
     }
 }

@@ -53,6 +53,7 @@ mod param;
 mod plugin;
 mod queue;
 mod raw;
+mod recording;
 mod stream;
 mod thread;
 mod waker;
@@ -77,6 +78,7 @@ pub use param::{Param, Params};
 pub use plugin::Plugin;
 pub use queue::{QueueControl, QueuePhase, QueueState, Sleep, SleepWays};
 pub use raw::query;
+pub use recording::Recording;
 pub use stream::{NoStream, Stream};
 pub use thread::spawn_quiet;
 /// The contract itself: commands, flag lines and the bits that this crate does not wrap.

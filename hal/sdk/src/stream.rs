@@ -1,7 +1,8 @@
 //! Streams: ordered queues of a device.
 
 use crate::{
-    Batch, Event, Kinds, NoEvent, QueueControl, QueueState, Result, Sleep, SleepWays, Waker,
+    Batch, Event, Kinds, NoEvent, QueueControl, QueueState, Recording, Result, Sleep, SleepWays,
+    Waker,
 };
 
 /// An ordered queue of a device. The host serialises the calls on one stream; `query` and `abort`
@@ -47,9 +48,11 @@ pub trait Stream: Send + 'static {
         0
     }
 
-    /// Whether the stream is recording a graph now.
-    fn capturing(&self) -> bool {
-        false
+    /// What the stream is recording now. Streams that say the same take part in one recording, and record
+    /// [`Record`](crate::Command::Record) and [`WaitEvent`](crate::Command::WaitEvent) too, unless it is
+    /// [`Recording::UNKNOWN`].
+    fn capturing(&self) -> Option<Recording> {
+        None
     }
 }
 

@@ -413,6 +413,13 @@ fn a_stream_takes_batches_signals_events_and_sleeps() {
             let at = pack.words().as_ptr().cast();
             (*t).submit.unwrap()(stream, at, bytes, count, &raw mut *accepted, &raw mut *e)
         };
+        let capturing = (*t).capturing.unwrap();
+        let records = stream(device, Queue::RECORDS);
+        assert_eq!(
+            [s, records, abi::Stream::NULL].map(|s| capturing(s)),
+            [0, 7, 0]
+        );
+        (*t).destroy.unwrap()(records);
         assert_eq!(submit(s, 2, 16, &mut accepted, &mut e), status::INVALID);
         assert_eq!(accepted, 0);
         assert_eq!(submit(s, 1, 12, &mut accepted, &mut e), status::INVALID);

@@ -34,6 +34,7 @@ typedef struct queue {
 } queue;
 struct unisono_stream_s {
   queue q;
+  uint32_t recording;
 };
 struct unisono_link_s {
   queue q;
@@ -245,8 +246,11 @@ static unisono_status create_stream(unisono_device d, const unisono_stream_reque
   (*out)->q.state.struct_size = sizeof(unisono_queue_state);
   /* A high priority makes it look busy. */
   (*out)->q.state.state = request->priority > 0 ? UNISONO_QUEUE_WAITING : UNISONO_QUEUE_IDLE;
+  /* A low one lets it record into the graph of that number. */
+  (*out)->recording = request->priority < 0 ? (uint32_t)-request->priority : 0;
   return UNISONO_OK;
 }
+static uint32_t s_capturing(unisono_stream s) { return s->recording; }
 static void destroy_stream(unisono_stream s) {
   say(s->q.instance, "stream");
   free(s);
@@ -396,7 +400,8 @@ static const unisono_stream_table streams = {.struct_size = sizeof streams,
                                              .arm = s_arm,
                                              .disarm = s_disarm,
                                              .query = s_query,
-                                             .abort = s_abort};
+                                             .abort = s_abort,
+                                             .capturing = s_capturing};
 static const unisono_event_table events = {.struct_size = sizeof events,
                                            .create = create_event,
                                            .destroy = destroy_event,

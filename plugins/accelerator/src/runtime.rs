@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use unisono_plugin::abi::{CommandCopy, CommandReduce, CommandScale};
-use unisono_plugin::{DeviceId, Error, MemoryView, Result, Status};
+use unisono_plugin::{DeviceId, Error, MemoryView, Recording, Result, Status};
 
 use crate::{Line, Process};
 
@@ -52,8 +52,8 @@ pub unsafe trait Runtime: Send + Sync + Sized + 'static {
     fn idle(&self, stream: Self::Stream) -> Result<bool>;
     /// Does what the host has to do for streams to go on; whoever polls one calls it. Never blocks.
     fn progress(&self) {}
-    /// Whether a stream is recording now.
-    fn capturing(&self, stream: Self::Stream) -> Result<bool>;
+    /// What a stream is recording now. Streams that record into one graph give the same.
+    fn capturing(&self, stream: Self::Stream) -> Result<Option<Recording>>;
 
     /// An event without timing.
     fn create_event(&self) -> Result<Self::Event>;

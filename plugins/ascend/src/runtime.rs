@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use unisono_plugin::abi::{CommandCopy, CommandReduce, CommandScale, reduction};
-use unisono_plugin::{DeviceId, Error, MemoryView, Place as Seen, Result};
+use unisono_plugin::{DeviceId, Error, MemoryView, Place as Seen, Recording, Result};
 use unisono_plugin_accelerator::{
     FlagCommand, FlagKernel, Foreign, MemoryOperation, NoGraph, Process, Runtime,
 };
@@ -260,8 +260,8 @@ unsafe impl Runtime for AscendRuntime {
         self.device.attendant.progress();
     }
 
-    fn capturing(&self, _: AscendStream) -> Result<bool> {
-        Ok(false)
+    fn capturing(&self, _: AscendStream) -> Result<Option<Recording>> {
+        Ok(None)
     }
 
     fn create_event(&self) -> Result<AscendEvent> {

@@ -121,6 +121,9 @@ library_functions! {
         alloc_async = "cuMemAllocAsync": fn(*mut CUdeviceptr, usize, CUstream);
         free_async = "cuMemFreeAsync": fn(CUdeviceptr, CUstream);
         exchange_capture_mode = "cuThreadExchangeStreamCaptureMode": fn(*mut c_uint);
+        capture_info = "cuStreamGetCaptureInfo_v2": fn(
+            CUstream, *mut c_uint, *mut u64, *mut *mut c_void, *mut *mut c_void, *mut usize
+        );
         begin_capture = "cuStreamBeginCapture_v2": fn(CUstream, c_uint);
         end_capture = "cuStreamEndCapture": fn(CUstream, *mut *mut c_void);
         instantiate_graph = "cuGraphInstantiateWithFlags": fn(*mut *mut c_void, *mut c_void, u64);

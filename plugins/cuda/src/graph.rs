@@ -6,13 +6,15 @@ use std::ptr;
 use std::time::{Duration, Instant};
 
 use cudarc::driver::sys::CUstream;
-use unisono_plugin::{Error, Result, Status};
+use unisono_plugin::{Error, Recording, Result, Status};
 
 use crate::api::{Api, Code};
 use crate::error::{check, error};
 
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`: other threads may call what they like meanwhile.
 const RELAXED: c_uint = 2;
+/// `CU_STREAM_CAPTURE_STATUS_ACTIVE`.
+const ACTIVE: c_uint = 1;
 
 /// How long a graph may take to reach the device. Nothing is given to any device meanwhile.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -58,6 +60,31 @@ pub(crate) fn relaxed(api: &Api) -> Result<Option<Mode>> {
     let code = unsafe { exchange(&raw mut mode) };
     check(api, "cuThreadExchangeStreamCaptureMode", code)?;
     Ok(Some(Mode(exchange, mode)))
+}
+
+/// The recording that a stream takes part in. One that is spoilt, or whose driver tells no numbers, is not known
+/// from others.
+pub(crate) fn capturing(api: &Api, stream: CUstream) -> Result<Option<Recording>> {
+    let (mut status, mut id) = (0, 0);
+    match api.capture_info {
+        Some(info) => {
+            let (graph, nodes, count) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+            let (to, id) = (&raw mut status, &raw mut id);
+            // SAFETY: writes two numbers; what is NULL is not asked for.
+            let code = unsafe { info(stream, to, id, graph, nodes, count) };
+            check(api, "cuStreamGetCaptureInfo", code)?;
+        }
+        None => {
+            // SAFETY: writes a number.
+            let code = unsafe { (api.stream_capturing)(stream, &raw mut status) };
+            check(api, "cuStreamIsCapturing", code)?;
+        }
+    }
+    Ok(match status {
+        0 => None,
+        ACTIVE if api.capture_info.is_some() => Some(Recording::of(id)),
+        _ => Some(Recording::UNKNOWN),
+    })
 }
 
 impl Functions {

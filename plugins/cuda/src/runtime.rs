@@ -9,7 +9,7 @@ use cudarc::driver::sys::{CUevent, CUfunction, CUstream, cudaError_enum as C};
 use unisono_kernels::parameters::{COPIES, Copies, Pieces, Reduce, Scale, Table};
 use unisono_kernels::{THREADS, TYPES, blocks};
 use unisono_plugin::abi::{CommandCopy, CommandReduce, CommandScale};
-use unisono_plugin::{DeviceId, Error, Result};
+use unisono_plugin::{DeviceId, Error, Recording, Result};
 use unisono_plugin_accelerator::{
     FlagCommand, FlagKernel, Foreign, MemoryOperation, Process, Runtime,
 };
@@ -192,14 +192,8 @@ unsafe impl Runtime for CudaRuntime {
         self.device.is_idle(stream.0)
     }
 
-    fn capturing(&self, stream: CudaStream) -> Result<bool> {
-        let mut status = 0;
-        self.with(|api| {
-            // SAFETY: writes a number.
-            let code = unsafe { (api.stream_capturing)(stream.0, &raw mut status) };
-            check(api, "cuStreamIsCapturing", code)
-        })?;
-        Ok(status != 0)
+    fn capturing(&self, stream: CudaStream) -> Result<Option<Recording>> {
+        self.with(|api| graph::capturing(api, stream.0))
     }
 
     fn create_event(&self) -> Result<CudaEvent> {

@@ -100,6 +100,7 @@ library_functions! {
         device_uuid = "hipDeviceGetUuid": fn(*mut [u8; 16], c_int);
         stream_device = "hipStreamGetDevice": fn(Handle, *mut c_int);
         exchange_capture_mode = "hipThreadExchangeStreamCaptureMode": fn(*mut c_uint);
+        capture_info = "hipStreamGetCaptureInfo": fn(Handle, *mut c_uint, *mut u64);
         begin_capture = "hipStreamBeginCapture": fn(Handle, c_uint);
         end_capture = "hipStreamEndCapture": fn(Handle, *mut Handle);
         instantiate_graph = "hipGraphInstantiate":

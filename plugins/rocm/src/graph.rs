@@ -5,13 +5,15 @@ use std::ffi::{c_char, c_uint};
 use std::ptr;
 use std::time::{Duration, Instant};
 
-use unisono_plugin::{Error, Result, Status};
+use unisono_plugin::{Error, Recording, Result, Status};
 
 use crate::api::{Api, Code, Handle, NOT_READY, SUCCESS};
 use crate::error::{check, error};
 
 /// `hipStreamCaptureModeRelaxed`: other threads may call what they like meanwhile.
 const RELAXED: c_uint = 2;
+/// `hipStreamCaptureStatusActive`.
+const ACTIVE: c_uint = 1;
 /// The first release whose graphs are used. Earlier ones have the functions too, but the releases of ROCm 5
 /// still mended what graphs did.
 const SINCE: i32 = 6;
@@ -60,6 +62,29 @@ pub(crate) fn relaxed(api: &Api) -> Result<Option<Mode>> {
     let code = unsafe { exchange(&raw mut mode) };
     check(api, "hipThreadExchangeStreamCaptureMode", code)?;
     Ok(Some(Mode(exchange, mode)))
+}
+
+/// The recording that a stream takes part in. One that is spoilt, or whose runtime tells no numbers, is not known
+/// from others.
+pub(crate) fn capturing(api: &Api, stream: Handle) -> Result<Option<Recording>> {
+    let (mut status, mut id) = (0, 0);
+    match api.capture_info {
+        Some(info) => {
+            // SAFETY: writes two numbers.
+            let code = unsafe { info(stream, &raw mut status, &raw mut id) };
+            check(api, "hipStreamGetCaptureInfo", code)?;
+        }
+        None => {
+            // SAFETY: writes a number.
+            let code = unsafe { (api.stream_capturing)(stream, &raw mut status) };
+            check(api, "hipStreamIsCapturing", code)?;
+        }
+    }
+    Ok(match status {
+        0 => None,
+        ACTIVE if api.capture_info.is_some() => Some(Recording::of(id)),
+        _ => Some(Recording::UNKNOWN),
+    })
 }
 
 impl Functions {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use unisono_kernels::parameters::{COPIES, Copies, Pieces, Reduce, Scale, Table};
 use unisono_kernels::{THREADS, TYPES, blocks};
 use unisono_plugin::abi::{CommandCopy, CommandReduce, CommandScale};
-use unisono_plugin::{DeviceId, Error, Result};
+use unisono_plugin::{DeviceId, Error, Recording, Result};
 use unisono_plugin_accelerator::{
     FlagCommand, FlagKernel, Foreign, MemoryOperation, Process, Runtime,
 };
@@ -206,14 +206,8 @@ unsafe impl Runtime for RocmRuntime {
         })
     }
 
-    fn capturing(&self, stream: RocmStream) -> Result<bool> {
-        let mut status = 0;
-        self.with(|api| {
-            // SAFETY: writes a number.
-            let code = unsafe { (api.stream_capturing)(stream.0, &raw mut status) };
-            check(api, "hipStreamIsCapturing", code)
-        })?;
-        Ok(status != 0)
+    fn capturing(&self, stream: RocmStream) -> Result<Option<Recording>> {
+        self.with(|api| graph::capturing(api, stream.0))
     }
 
     fn create_event(&self) -> Result<RocmEvent> {

@@ -153,10 +153,20 @@ fn the_fourth_minor_knows_less() {
     assert_eq!(latencies(plugin, 88), [100, 200]);
 }
 
+/// 1.5 says more by a function that was there, and has no more fields.
+#[test]
+fn the_fifth_minor_knows_as_much() {
+    let plugin = load(&fixture("minor_1_4"));
+    assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 4));
+    let (ours, theirs) = differences(plugin);
+    assert!(ours.is_empty() && theirs.is_empty(), "{ours:?} {theirs:?}");
+    assert_eq!(latencies(plugin, 88), [100, 200]);
+}
+
 #[test]
 fn a_newer_minor_knows_more() {
-    let plugin = load(&fixture("minor_1_5"));
-    assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 5));
+    let plugin = load(&fixture("minor_1_6"));
+    assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 6));
     let (ours, theirs) = differences(plugin);
     assert!(ours.is_empty(), "{ours:?}");
     assert_eq!(theirs.len(), 5, "{theirs:?}");

@@ -8,8 +8,8 @@ use super::guard::{OK, guard, guard_release, guard_value, null};
 use super::handle::{DeviceHandle, QueueHandle, borrow, give, take};
 use super::structs::{read, slice, write};
 use crate::{
-    Batch, Device, Error, Event, Kinds, QueueControl, QueuePhase, QueueState, Result, Sleep,
-    SleepWays, Stream, Waker,
+    Batch, Device, Error, Event, Kinds, QueueControl, QueuePhase, QueueState, Recording, Result,
+    Sleep, SleepWays, Stream, Waker,
 };
 
 pub const fn table<D: Device>() -> abi::StreamTable {
@@ -198,7 +198,9 @@ unsafe extern "C" fn capturing<S: Stream>(stream: abi::Stream) -> u32 {
     // SAFETY: as in `instance`.
     unsafe {
         borrow::<Handle<S>>(stream.0).map_or(0, |handle| {
-            guard_value(&handle.poison, 0, || u32::from(handle.queue().capturing()))
+            guard_value(&handle.poison, 0, || {
+                handle.queue().capturing().map_or(0, Recording::number)
+            })
         })
     }
 }

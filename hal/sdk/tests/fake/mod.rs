@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use unisono_plugin::{
     Batch, Command, Context, Device, DeviceId, DeviceInfo, DeviceKind, Error, Event, EventSides,
     Host, Instance, Level, LinkInfo, LinkType, Memory, MemoryRequest, MemoryView, NoLink, Param,
-    Place, Plugin, QueueControl, QueuePhase, QueueState, Result, Scope, Side, Sleep, SleepWays,
-    Status, Stream, SupportQuery, Waker, abi,
+    Place, Plugin, QueueControl, QueuePhase, QueueState, Recording, Result, Scope, Side, Sleep,
+    SleepWays, Status, Stream, SupportQuery, Waker, abi,
 };
 
 pub struct Fake {
@@ -200,6 +200,8 @@ impl Queue {
     pub const PANICS: i64 = -1;
     pub const FAILS: i64 = -2;
     pub const SLEEPS_WRONGLY: i64 = -3;
+    /// Records into the graph of this number.
+    pub const RECORDS: i64 = 7;
 }
 
 impl Stream for Queue {
@@ -235,6 +237,10 @@ impl Stream for Queue {
             waker.wake();
         }
         Ok(self.shared.query())
+    }
+
+    fn capturing(&self) -> Option<Recording> {
+        (self.priority == Self::RECORDS).then(|| Recording::of(Self::RECORDS as u64))
     }
 
     fn arm(&mut self, allowed: SleepWays, waker: Option<Waker>) -> Result<Sleep> {

@@ -28,8 +28,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use unisono_plugin::{
-    Batch, Error, Host, Kinds, QueuePhase, QueueState, Result, Sleep, SleepWays, Status, Stream,
-    Waker,
+    Batch, Error, Host, Kinds, QueuePhase, QueueState, Recording, Result, Sleep, SleepWays, Status,
+    Stream, Waker,
 };
 
 pub(crate) use control::Shared;
@@ -272,8 +272,8 @@ impl<R: Runtime> Stream for AcceleratorStream<R> {
         R::stream_handle(self.native)
     }
 
-    fn capturing(&self) -> bool {
-        self.device.runtime.capturing(self.native).unwrap_or(false)
+    fn capturing(&self) -> Option<Recording> {
+        self.device.runtime.capturing(self.native).unwrap_or(None)
     }
 }
 
@@ -323,7 +323,7 @@ impl<R: Runtime> AcceleratorStream<R> {
     /// Whether it is recording now.
     fn records(&self) -> Result<bool> {
         let may = self.may_record.load(Ordering::Relaxed);
-        Ok(may && self.device.runtime.capturing(self.native)?)
+        Ok(may && self.device.runtime.capturing(self.native)?.is_some())
     }
 
     /// Publishes how much was accepted, and up to where numbers will be written.

@@ -159,6 +159,19 @@ impl Driver {
         runnable
     }
 
+    /// Lets a stream go on only when all that another has now is done; in a recording, too.
+    pub fn order(&self, first: Handle, second: Handle) {
+        let mut event: Handle = ptr::null_mut();
+        let name = self.name("cuEventCreate", "hipEventCreateWithFlags");
+        call!(self, name, (*mut Handle, u32), &raw mut event, 2);
+        let name = self.name("cuEventRecord", "hipEventRecord");
+        call!(self, name, (Handle, Handle), event, first);
+        let name = self.name("cuStreamWaitEvent", "hipStreamWaitEvent");
+        call!(self, name, (Handle, Handle, u32), second, event, 0);
+        let name = self.name("cuEventDestroy_v2", "hipEventDestroy");
+        call!(self, name, (Handle), event);
+    }
+
     /// Runs what was recorded.
     pub fn launch(&self, runnable: Handle, stream: Handle) {
         let name = self.name("cuGraphLaunch", "hipGraphLaunch");
@@ -211,6 +224,26 @@ impl Driver {
             ),
             Vendor::Hip => self.copy(stream, to as u64, from, bytes),
             Vendor::Acl => self.copy_towards(stream, to as u64, from, bytes, DEVICE_TO_HOST),
+        }
+    }
+
+    /// Puts a copy within the device's memory on a stream.
+    ///
+    /// # Safety
+    /// Both stay until the stream, and each graph that it is recorded into, has done it.
+    pub unsafe fn copy_within(&self, stream: Handle, to: u64, from: u64, bytes: usize) {
+        match self.vendor {
+            Vendor::Cuda => call!(
+                self,
+                "cuMemcpyDtoDAsync_v2",
+                (u64, u64, usize, Handle),
+                to,
+                from,
+                bytes,
+                stream
+            ),
+            Vendor::Hip => self.copy(stream, to, from, bytes),
+            Vendor::Acl => panic!("not used here"),
         }
     }
 

@@ -6,6 +6,7 @@
 )]
 
 mod ends;
+mod forked;
 mod refused;
 mod replays;
 
@@ -102,8 +103,13 @@ impl Program {
 
     /// Calls on the stream.
     fn on_stream(&self, op: Op, ends: [u64; 2], len: usize) -> Result<()> {
+        self.on(&self.stream, op, ends, len)
+    }
+
+    /// Calls on a stream.
+    fn on(&self, stream: &Stream, op: Op, ends: [u64; 2], len: usize) -> Result<()> {
         // SAFETY: device memory that lives until the stream, and each graph, has been waited for.
-        let started = unsafe { (self.world.on(&self.stream)).start_raw(Self::call(op, ends, len)) };
+        let started = unsafe { self.world.on(stream).start_raw(Self::call(op, ends, len)) };
         started.map(drop)
     }
 

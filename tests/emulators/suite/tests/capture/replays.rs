@@ -14,7 +14,7 @@ use super::{ADVERSE, Program, VENDORS, all_given, own, sums, told};
 const ROUNDS: Count = Count::new(100, 1000);
 
 /// Slots of which neither number nor size fits anything.
-fn few_slots(options: &mut InitOptions) {
+pub(super) fn few_slots(options: &mut InitOptions) {
     options.memory = MemoryOptions {
         slot: 4096,
         slots: 3,
