@@ -50,7 +50,7 @@ pub const PARAMS: &[Param] = &[
     Param::bytes(
         "receive_buffer",
         "Receive buffer of a connection; 0 leaves its size to the system, or takes 208 KiB where the path \
-         never has half of that under way.",
+         is too short to have as much under way.",
         "0",
         0,
         1 << 30,
@@ -95,8 +95,9 @@ pub const PARAMS: &[Param] = &[
     ),
     Param::duration(
         "recovery",
-        "A link fails when one of its connections is lost and could not be made anew for this long. With \
-         `rail_timeout` less than a rank may be silent for (15s), so that the link says what it lost.",
+        "A link fails when one of its connections is lost and could not be made anew for this long. Keep \
+         it and `rail_timeout` together below the 15s after which a silent rank is given up: else that error \
+         comes first, and names no path.",
         "10s",
         SECOND / 10,
         3600 * SECOND,

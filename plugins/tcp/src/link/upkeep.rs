@@ -94,7 +94,7 @@ impl Established {
         if unwatched > UNWATCHED {
             let connections = self.connections.iter_mut();
             for trouble in connections.filter_map(|c| c.trouble.as_mut()) {
-                trouble.since += unwatched.min(now - trouble.since);
+                trouble.excuse(unwatched, now);
             }
         }
         // Where one is lost the others may be too: then it is known soon.
@@ -151,8 +151,10 @@ impl Established {
         let given_up = !first && connection.incoming.is_fresh();
         let waiting = connection.outgoing.unacknowledged();
         let said = cause.to_string();
-        let since = connection.trouble.as_ref().map_or(now, |t| t.since);
-        connection.trouble = Some(Trouble { since, cause });
+        match &mut connection.trouble {
+            Some(trouble) => trouble.cause = cause,
+            none => *none = Some(Trouble::new(cause, now)),
+        }
         if first && !self.is_another_well(at) {
             self.has_none(at, now);
         }
@@ -186,14 +188,14 @@ impl Established {
             return;
         };
         let troubles = self.connections.iter().filter_map(|c| c.trouble.as_ref());
-        let limit = self.upkeep.recovery.rail_timeout;
-        let since = since_the_last(troubles.map(|trouble| trouble.since), cause, limit, now);
+        let found = troubles.map(|trouble| trouble.since);
+        let counts = since_the_last(found, cause, &self.upkeep.recovery, now);
         for trouble in self
             .connections
             .iter_mut()
             .filter_map(|c| c.trouble.as_mut())
         {
-            trouble.since = since;
+            trouble.counts = counts;
         }
     }
 
@@ -240,10 +242,8 @@ impl Established {
         }
         let (listener, poller) = (&self.access.listener, &self.access.poller);
         let placed = connection.replace(one, listener.options(), poller, &mut self.order);
-        connection.trouble.get_or_insert(Trouble {
-            since: now,
-            cause: Broken::Moved,
-        });
+        let moved = || Trouble::new(Broken::Moved, now);
+        connection.trouble.get_or_insert_with(moved);
         self.lines = lines(&self.connections);
         if let Err(error) = placed {
             self.lose(at, Broken::System(error), now, desk)?;
@@ -303,6 +303,7 @@ impl Established {
                 Some(Trouble {
                     cause: Broken::Silent(_),
                     since,
+                    ..
                 }) if is_going && heard.last < now.saturating_duration_since(*since) => {
                     // The path is back before there was another.
                     if let End::Dialer(dialer) = &mut self.access.end {
@@ -317,7 +318,7 @@ impl Established {
             return Ok(());
         };
         let (limit, set_by) = self.limit(at);
-        if now.saturating_duration_since(trouble.since) < limit {
+        if now.saturating_duration_since(trouble.counts) < limit {
             return Ok(());
         }
         if self.is_spare(at) {
@@ -361,7 +362,7 @@ impl Established {
     /// Looks for another way once more, with as much time.
     fn ask_again(&mut self, at: usize, now: Instant) {
         if let Some(trouble) = &mut self.connections[at].trouble {
-            trouble.since = now;
+            trouble.counts = now;
         }
         let is_dialling = match &self.access.end {
             End::Dialer(dialer) => dialer.is_dialling(at),
