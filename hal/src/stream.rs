@@ -81,9 +81,11 @@ impl Stream {
     /// The recording for replay into which what is submitted now goes; none if it runs.
     #[must_use]
     pub fn capturing(&mut self) -> Option<Recording> {
-        let function = self.device().data().tables.stream.capturing;
+        let data = self.device().data();
+        let function = data.tables.stream.capturing;
         // SAFETY: the stream is live; `&mut self` serialises the calls on it.
-        Recording::from_number(unsafe { function(self.queue.shared.handle) })
+        let number = unsafe { function(self.queue.shared.handle) };
+        Recording::from_number(number, data.facts.abi_minor)
     }
 }
 

@@ -45,7 +45,7 @@ abi_struct! {
         pub query: Option<unsafe extern "C" fn(stream: Stream, state: *mut QueueState) -> Status>,
         /// Drop what has not started; what has started ends soon (its waits were released).
         pub abort: Option<unsafe extern "C" fn(stream: Stream)>,
-        /// 0 if the stream is recording no graph now. Else, since 1.5, a number that streams have alike which record into one graph; 1 if nobody can tell which.
+        /// 0 if the stream is recording no graph now. Else a number, since 1.5 of the recording: the same for streams that record into one graph, as one has joined the other's recording by an event, and another for another recording. Such a stream also records RECORD and WAIT_EVENT. 1, which is no recording's number: it records, and nobody can tell which.
         pub capturing: Option<unsafe extern "C" fn(stream: Stream) -> u32>,
     }
 }
