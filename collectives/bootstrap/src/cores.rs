@@ -6,7 +6,8 @@ use sha2::{Digest, Sha256};
 use crate::{Directory, identity};
 
 /// The cores that a rank's thread may run on, as it joined. Ranks in containers of one machine are on nodes of their
-/// own and share its cores nevertheless; ranks that are bound to different cores share a node and no cores.
+/// own and share its cores nevertheless; ranks that are bound to different cores share a node and no cores. Sets that overlap and
+/// are not equal count as different.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cores {
     /// Which: equal for ranks of the same machine with the same set of cores.
@@ -22,7 +23,7 @@ impl Cores {
         let among = (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core));
         let mut hash = Sha256::new()
             .chain_update(b"unisono cores\0")
-            .chain_update(identity::boot_id());
+            .chain_update(identity::machine());
         for core in among {
             hash.update((core as u64).to_le_bytes());
         }

@@ -68,8 +68,16 @@ pub(crate) fn process_scope() -> [u8; 16] {
 }
 
 /// One for each time that a machine was started, the same in all its containers; empty if there is no `/proc`.
-pub(crate) fn boot_id() -> Vec<u8> {
+fn boot_id() -> Vec<u8> {
     read("/proc/sys/kernel/random/boot_id")
+}
+
+/// What tells this machine from others: its boot id, or where there is none all that tells a node.
+pub(crate) fn machine() -> Vec<u8> {
+    match boot_id() {
+        id if id.is_empty() => NodeId::of_this_process().0.to_vec(),
+        id => id,
+    }
 }
 
 /// When a process started, in clock ticks after boot; `None` if there is no such process (or no `/proc`).
