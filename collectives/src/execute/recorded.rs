@@ -40,17 +40,16 @@ pub(super) struct Recorded {
     keep: Vec<Box<dyn Any + Send>>,
     /// The last collective.
     last: Option<Call>,
-    /// Where the last call ends, if its device tells recordings apart.
-    end: Option<End>,
+    /// Calls so far.
+    calls: u64,
     waits: Option<Wait>,
 }
 
-/// The end of a call in a graph.
+/// The end of a stream's last call, in the recording of that.
 struct End {
     recording: Recording,
-    /// The stream.
-    native: u64,
-    event: Event,
+    /// Which of all calls it is.
+    call: u64,
 }
 
 /// This library's own hold on a stream of the program's: where graphs say that a peer called something
@@ -58,8 +57,10 @@ struct End {
 struct Recorder {
     native: u64,
     stream: Stream,
-    /// Stands for the end of its last call, in the recording of that; after the stream, whose commands name it.
-    end: Option<Event>,
+    /// If the device tells its recording from others.
+    end: Option<End>,
+    /// Stands for that end; after the stream, whose commands name it.
+    event: Option<Event>,
     /// Commands recorded so far.
     emitted: u64,
     /// The commands with which each call began, and the call.
@@ -89,7 +90,7 @@ impl Recorded {
             scratch: Vec::new(),
             keep: Vec::new(),
             last: None,
-            end: None,
+            calls: 0,
             waits: None,
         };
         // The first put finds each slot free.
@@ -123,6 +124,7 @@ impl Recorded {
                 native,
                 stream,
                 end: None,
+                event: None,
                 emitted: 0,
                 calls: Vec::new(),
                 waits: Vec::new(),
@@ -131,9 +133,9 @@ impl Recorded {
         let mut recorders = self.recorders.iter_mut();
         if let Some(recorder) = recorders.find(|one| one.native == native)
             && recording.is_known()
-            && recorder.end.is_none()
+            && recorder.event.is_none()
         {
-            recorder.end = Some(self.device.event()?);
+            recorder.event = Some(self.device.event()?);
         }
         let needed = planned.scratch_bytes();
         if needed > self.scratch.last().map_or(0, Memory::len) {
@@ -146,8 +148,7 @@ impl Recorded {
 
     /// Lowers a call, for which room was made, onto the stream that records.
     pub(super) fn record(&mut self, native: u64, recording: Recording, mut op: Op) -> Result<()> {
-        let before = self.end.take();
-        let before = before.filter(|end| end.native != native && end.recording.is_same(recording));
+        let before = self.before(native, recording);
         let found = self.recorders.iter_mut().find(|one| one.native == native);
         let Some(recorder) = found else {
             return Err(Error::invalid("on", "no room was made for a recording"));
@@ -161,19 +162,32 @@ impl Recorded {
         }
         self.keep.extend(op.keep.take());
         if let Some(before) = before {
-            recorder.put(&op, |batch| batch.wait_event(&before.event))?;
+            recorder.put(&op, |batch| batch.wait_event(&before))?;
         }
         recorder.lower(self.own, peers, scratch, &op)?;
-        let end = recorder.end.clone().filter(|_| recording.is_known());
-        if let Some(event) = end {
+        recorder.end = None;
+        if let Some(event) = recorder.event.clone().filter(|_| recording.is_known()) {
             recorder.put(&op, |batch| batch.record(&event))?;
-            self.end = Some(End {
+            self.calls += 1;
+            recorder.end = Some(End {
                 recording,
-                native,
-                event,
+                call: self.calls,
             });
         }
         Ok(())
+    }
+
+    /// The end of the last call in this recording, if that is on another stream. Others may be open meanwhile.
+    fn before(&self, native: u64, recording: Recording) -> Option<Event> {
+        let ends = self
+            .recorders
+            .iter()
+            .filter_map(|one| Some((one.end.as_ref()?, one)));
+        let last = ends
+            .filter(|(end, _)| end.recording.is_same(recording))
+            .max_by_key(|(end, _)| end.call);
+        let (_, recorder) = last.filter(|(_, one)| one.native != native)?;
+        recorder.event.clone()
     }
 
     /// Looks at what replays wait for, and at what they found. An error ends the communicator.
@@ -218,7 +232,6 @@ impl Recorded {
 
     /// Gives up what graphs use, none of which runs any more.
     pub(super) fn forget(&mut self) {
-        self.end = None;
         self.recorders.clear();
         self.scratch.clear();
         self.keep.clear();

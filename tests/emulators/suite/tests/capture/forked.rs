@@ -64,8 +64,10 @@ impl Ends {
 /// A graph of which each branch copies in, calls and copies out: two all_reduces and what lies between.
 fn forked(program: &Program, len: usize, rounds: u64, ready: impl Fn()) {
     let (rank, ranks) = (program.world.rank(), program.world.size());
-    let [second, third] = [(); 2].map(|()| Branch::new(program));
+    let [second, third, fourth] = [(); 3].map(|()| Branch::new(program));
     let ends = [len, len / 2, len / 3, len].map(|len| Ends::new(program, len));
+    let tiny = Ends::new(program, 5);
+    let mut between = None;
     let graph = program.record(|| {
         let [a, b, c, d] = &ends;
         let main = program.native;
@@ -78,6 +80,14 @@ fn forked(program: &Program, len: usize, rounds: u64, ready: impl Fn()) {
         let sum = Op::AllReduce;
         a.through(program, main, |at, len| {
             call(&program.stream, sum, at, len);
+        });
+        // A recording beside this one takes nothing of its order. One that forbids what others do allows none.
+        between = program.beside_others.then(|| {
+            program.record_from(fourth.native, || {
+                tiny.through(program, fourth.native, |at, len| {
+                    call(&fourth.stream, sum, at, len);
+                });
+            })
         });
         b.through(program, second.native, |at, len| {
             call(&second.stream, sum, at, len);
@@ -111,12 +121,14 @@ fn forked(program: &Program, len: usize, rounds: u64, ready: impl Fn()) {
             ends.input.write(&given);
         }
         small.input.write(&all_given(rank, round, 7));
+        tiny.input.write(&all_given(rank, round, 5));
         if random.below(16) == 0 {
             std::thread::sleep(Duration::from_micros(random.below(3000)));
         }
         program.launch(graph);
         if round % 3 == 0 {
             program.launch(other);
+            between.into_iter().for_each(|graph| program.launch(graph));
         }
         program.synchronise();
         for (number, ends) in (0..).zip(&ends) {
@@ -132,6 +144,9 @@ fn forked(program: &Program, len: usize, rounds: u64, ready: impl Fn()) {
         }
         if round % 3 == 0 {
             assert_eq!(small.output.read(), sums(ranks, round, 7), "round {round}");
+            if between.is_some() {
+                assert_eq!(tiny.output.read(), sums(ranks, round, 5), "round {round}");
+            }
         }
     }
     assert_eq!(program.world.async_error().map(|e| e.to_string()), None);

@@ -120,12 +120,17 @@ impl Program {
 
     /// What `calls` put on the stream, as a graph.
     fn record(&self, calls: impl FnOnce()) -> Handle {
+        self.record_from(self.native, calls)
+    }
+
+    /// Where a recording begins on another stream.
+    fn record_from(&self, native: Handle, calls: impl FnOnce()) -> Handle {
         match self.beside_others {
-            true => self.driver.begin_beside_others(self.native),
-            false => self.driver.begin(self.native),
+            true => self.driver.begin_beside_others(native),
+            false => self.driver.begin(native),
         }
         calls();
-        self.driver.end(self.native)
+        self.driver.end(native)
     }
 
     fn launch(&self, graph: Handle) {
