@@ -93,7 +93,8 @@ fn leading_ones(mask: IpAddr) -> u8 {
     u8::try_from(ones).unwrap_or(128)
 }
 
-/// The fastest of the named cards, in bytes per second, where the driver says (virtual ones don't).
+/// The fastest of the named cards, in bytes per second, where the driver says (virtual ones say what somebody chose, or
+/// nothing).
 pub fn nic_bytes_per_second<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<u64> {
     names
         .into_iter()
