@@ -6,8 +6,8 @@ use sha2::{Digest, Sha256};
 use crate::{Directory, identity};
 
 /// The cores that a rank's thread may run on, as it joined. Ranks in containers of one machine are on nodes of their
-/// own and share its cores nevertheless; ranks that are bound to different cores share a node and no cores. Sets that overlap and
-/// are not equal count as different.
+/// own and share its cores nevertheless; ranks that are bound to different cores share a node and no cores. Sets that
+/// overlap and are not equal count as different.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cores {
     /// Which: equal for ranks of the same machine with the same set of cores.
@@ -36,7 +36,8 @@ impl Cores {
 
 impl Directory {
     /// Whether more ranks than cores are where this rank is, so that one that waits without a pause keeps others from
-    /// theirs. `share` is how many cores' time the system gives this rank's node, which may be less than all.
+    /// theirs; not for a rank that is none. `share` is how many cores' time the system gives this rank's node, which may
+    /// be less than all. Any thread.
     pub fn is_crowded(&self, rank: u32, share: usize) -> bool {
         let Some(own) = self.get(rank) else {
             return false;

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use crate::cores::Cores;
 use crate::identity::{self, NodeId};
 
 /// One rank, as it described itself under the job's secret.
@@ -19,7 +20,7 @@ pub struct RankEntry {
     /// Where its process id has a meaning: equal for ranks that can find each other by `pid`.
     pub process_scope: [u8; 16],
     /// The cores that it may run on.
-    pub cores: crate::Cores,
+    pub cores: Cores,
     /// Where its control channel listens, best first.
     pub addresses: Vec<SocketAddr>,
     /// The public key that it proves itself by.

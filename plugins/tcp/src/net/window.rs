@@ -24,13 +24,13 @@ const ONE_CORE: u64 = 5_000_000_000;
 /// Fixes the buffer of a connection that has just been made over a path too short to have as much under way. Any
 /// other is left to the kernel.
 pub(super) fn fit(socket: &OwnedFd) {
-    let rtt = tcp_info(socket.as_fd()).map(|info| info.tcpi_min_rtt);
-    // The kernel's words for none.
-    let Some(rtt) = rtt.filter(|rtt| (1..u32::MAX).contains(rtt)) else {
-        return;
+    let rtt = || {
+        let micros = tcp_info(socket.as_fd())?.tcpi_min_rtt;
+        // The kernel's words for none.
+        let known = (1..u32::MAX).contains(&micros);
+        known.then(|| Duration::from_micros(micros.into()))
     };
-    let card = card_rate(socket);
-    if is_local(socket) || is_short(Duration::from_micros(rtt.into()), card) {
+    if is_local(socket) || rtt().is_some_and(|rtt| is_short(rtt, card_rate(socket))) {
         // Refused, it is as before.
         let _ = sockopt::set_socket_recv_buffer_size(socket, SHORT as usize);
     }

@@ -65,7 +65,8 @@ pub enum Frame {
         /// Their number.
         received: u64,
     },
-    /// The accepting end asks the dialing one to make a connection anew.
+    /// A connection is lost. Of the accepting end it asks the dialing one to make another; the dialing one says it so
+    /// that the others carry something, by which a dead one is found.
     Lost {
         /// Which of the link's.
         index: u16,

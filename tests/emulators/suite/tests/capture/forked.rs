@@ -1,16 +1,16 @@
 //! Recordings that fork: calls of one communicator on several branches come one after another, in the order in
 //! which they were called, and what else is on the branches runs beside them.
 
-use std::sync::Barrier;
 use std::time::Duration;
 
 use unisono::plan::Op;
 use unisono::{InitOptions, Stream};
-use unisono_emulated_tests::{Emulated, Handle, Values, all_done};
-use unisono_tests::{Count, Rng, threads};
+use unisono_emulated_tests::{Handle, Values};
+use unisono_tests::{Count, Rng};
 
+use super::ranks::{in_one_process, processes};
 use super::replays::few_slots;
-use super::{ADVERSE, Program, VENDORS, all_given, own, sums, told};
+use super::{Program, all_given, sums};
 
 /// Replays of each.
 const ROUNDS: Count = Count::new(200, 2000);
@@ -62,7 +62,7 @@ impl Ends {
 }
 
 /// A graph of which each branch copies in, calls and copies out: two all_reduces and what lies between.
-fn forked(program: &Program, len: usize, rounds: u64, ready: impl Fn()) {
+fn forked(program: &Program, len: usize, rounds: u64, ready: &dyn Fn()) {
     let (rank, ranks) = (program.world.rank(), program.world.size());
     let [second, third, fourth] = [(); 3].map(|()| Branch::new(program));
     let ends = [len, len / 2, len / 3, len].map(|len| Ends::new(program, len));
@@ -154,25 +154,9 @@ fn forked(program: &Program, len: usize, rounds: u64, ready: impl Fn()) {
 
 fn between_processes(test: &str, len: usize, rounds: u64, adjust: fn(&mut InitOptions)) {
     println!("{rounds} replays ({ROUNDS})");
-    for (plugin, name) in VENDORS {
-        let Some(machine) = Emulated::new(test, name, |text| text + ADVERSE) else {
-            return;
-        };
-        let job = machine.job(test, 3).env("TEST_PLUGIN", plugin);
-        let ranks = job.limit(Duration::from_secs(300)).start(|rank| {
-            let plugin = told("TEST_PLUGIN");
-            let own = own(&plugin);
-            let world = rank.init(|options| {
-                own(options);
-                adjust(options);
-            });
-            let program = Program::new(world, &plugin);
-            forked(&program, len, rounds, || {});
-            program.world.finalize().expect("finalize");
-            rank.say("done");
-        });
-        all_done(&ranks.finish());
-    }
+    processes(test, adjust, |program| {
+        forked(program, len, rounds, &|| {});
+    });
 }
 
 #[test]
@@ -192,25 +176,7 @@ fn calls_of_many_pieces_on_branches() {
 #[test]
 fn branches_of_threads() {
     let test = "forked::branches_of_threads";
-    for (plugin, name) in VENDORS {
-        let Some(machine) = Emulated::new(test, name, |text| text + ADVERSE) else {
-            return;
-        };
-        let job = machine.job(test, 1).env("TEST_PLUGIN", plugin);
-        let ranks = job.limit(Duration::from_secs(300)).start(|rank| {
-            let plugin = told("TEST_PLUGIN");
-            let ready = Barrier::new(3);
-            threads(3, own(&plugin), move |world| {
-                let program = Program::beside_others(world, &told("TEST_PLUGIN"));
-                let ready = || {
-                    ready.wait();
-                };
-                forked(&program, 600, ROUNDS.get() / 2, ready);
-                ready();
-                program.world.finalize().expect("finalize");
-            });
-            rank.say("done");
-        });
-        all_done(&ranks.finish());
-    }
+    in_one_process(test, |program, ready| {
+        forked(program, 600, ROUNDS.get() / 2, ready);
+    });
 }

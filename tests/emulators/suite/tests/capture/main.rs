@@ -7,6 +7,7 @@
 
 mod ends;
 mod forked;
+mod ranks;
 mod refused;
 mod replays;
 

@@ -1,14 +1,14 @@
 //! Replays are right each time, whatever stands between them.
 
-use std::sync::Barrier;
 use std::time::Duration;
 
 use unisono::plan::Op;
 use unisono::{InitOptions, MemoryOptions, ReduceOp};
 use unisono_emulated_tests::{Emulated, Values, all_done};
-use unisono_tests::{Count, Rng, threads};
+use unisono_tests::{Count, Rng};
 
-use super::{ADVERSE, Program, VENDORS, all_given, own, sums, told};
+use super::ranks::{in_one_process, processes};
+use super::{Program, all_given, own, sums};
 
 /// Replays of each.
 const ROUNDS: Count = Count::new(100, 1000);
@@ -24,7 +24,7 @@ pub(super) fn few_slots(options: &mut InitOptions) {
 
 /// One captured all_reduce, replayed with other inputs each time and ranks that come late; all are `ready`
 /// before the first.
-fn replay(program: &Program, len: usize, rounds: u64, ready: impl Fn()) {
+fn replay(program: &Program, len: usize, rounds: u64, ready: &dyn Fn()) {
     let (rank, ranks) = (program.world.rank(), program.world.size());
     let data = Values::<i32>::new(program.world.device(), len);
     let graph = program.record(|| program.all_reduce(&data, len).expect("it is recorded"));
@@ -51,69 +51,32 @@ fn replay(program: &Program, len: usize, rounds: u64, ready: impl Fn()) {
     }
 }
 
-fn replays_between_processes(test: &str, len: usize, rounds: u64, few: bool) {
+fn replays_between_processes(test: &str, len: usize, rounds: u64, adjust: fn(&mut InitOptions)) {
     println!("{rounds} replays ({ROUNDS})");
-    for (plugin, name) in VENDORS {
-        let Some(machine) = Emulated::new(test, name, |text| text + ADVERSE) else {
-            return;
-        };
-        let job = machine.job(test, 3).env("TEST_PLUGIN", plugin);
-        let ranks = job.limit(Duration::from_secs(300)).start(|rank| {
-            let plugin = told("TEST_PLUGIN");
-            let adjust = own(&plugin);
-            let world = rank.init(|options| {
-                adjust(options);
-                if few {
-                    few_slots(options);
-                }
-            });
-            let program = Program::new(world, &plugin);
-            replay(&program, len, rounds, || {});
-            program.world.finalize().expect("finalize");
-            rank.say("done");
-        });
-        all_done(&ranks.finish());
-    }
+    processes(test, adjust, |program| {
+        replay(program, len, rounds, &|| {});
+    });
 }
 
 #[test]
 fn one_captured_all_reduce_is_right_each_time() {
     let test = "replays::one_captured_all_reduce_is_right_each_time";
-    replays_between_processes(test, 300, ROUNDS.get(), false);
+    replays_between_processes(test, 300, ROUNDS.get(), |_| {});
 }
 
 /// More puts than slots, in numbers of which none divides another.
 #[test]
 fn one_captured_all_reduce_of_many_pieces() {
     let test = "replays::one_captured_all_reduce_of_many_pieces";
-    replays_between_processes(test, 20_011, ROUNDS.get() / 5, true);
+    replays_between_processes(test, 20_011, ROUNDS.get() / 5, few_slots);
 }
 
 #[test]
 fn between_threads_of_one_process() {
     let test = "replays::between_threads_of_one_process";
-    for (plugin, name) in VENDORS {
-        let Some(machine) = Emulated::new(test, name, |text| text + ADVERSE) else {
-            return;
-        };
-        let job = machine.job(test, 1).env("TEST_PLUGIN", plugin);
-        let ranks = job.limit(Duration::from_secs(300)).start(|rank| {
-            let plugin = told("TEST_PLUGIN");
-            let ready = Barrier::new(3);
-            threads(3, own(&plugin), move |world| {
-                let program = Program::beside_others(world, &told("TEST_PLUGIN"));
-                // What registers memory or makes a graph waits for all that the devices have under way.
-                let ready = || {
-                    ready.wait();
-                };
-                replay(&program, 3000, ROUNDS.get() / 2, ready);
-                ready();
-                program.world.finalize().expect("finalize");
-            });
-            rank.say("done");
-        });
-        all_done(&ranks.finish());
-    }
+    in_one_process(test, |program, ready| {
+        replay(program, 3000, ROUNDS.get() / 2, ready);
+    });
 }
 
 /// Several collectives in one graph, another graph, calls on the stream and blocking ones, in any order
@@ -122,25 +85,7 @@ fn between_threads_of_one_process() {
 fn among_other_graphs_and_calls() {
     const LEN: usize = 1200;
     let test = "replays::among_other_graphs_and_calls";
-    for (plugin, name) in VENDORS {
-        let Some(machine) = Emulated::new(test, name, |text| text + ADVERSE) else {
-            return;
-        };
-        let job = machine.job(test, 3).env("TEST_PLUGIN", plugin);
-        let ranks = job.limit(Duration::from_secs(300)).start(|rank| {
-            let plugin = told("TEST_PLUGIN");
-            let adjust = own(&plugin);
-            let world = rank.init(|options| {
-                adjust(options);
-                few_slots(options);
-            });
-            let program = Program::new(world, &plugin);
-            mix(&program, LEN);
-            program.world.finalize().expect("finalize");
-            rank.say("done");
-        });
-        all_done(&ranks.finish());
-    }
+    processes(test, few_slots, |program| mix(program, LEN));
 }
 
 fn mix(program: &Program, len: usize) {
