@@ -39,7 +39,7 @@ extern "C" {
 
 #define UNISONO_PLUGIN_MAGIC 0x4e4f53494e55ULL /* "UNISON" in memory, little-endian */
 #define UNISONO_PLUGIN_ABI_MAJOR 1
-#define UNISONO_PLUGIN_ABI_MINOR 5
+#define UNISONO_PLUGIN_ABI_MINOR 6
 
 /* ---------------------------------------------------------------- status and errors ---------- */
 
@@ -565,10 +565,12 @@ typedef struct unisono_link_info { /* one entry of the plugin's report */
   uint8_t from[16];   /* device id; for NODE and NETWORK: any device of this plugin if all zero */
   uint8_t to[16];
   char kind[16];      /* "shm", "tcp", as in the cluster file */
-  uint64_t bytes_per_second; /* from -> to */
+  uint64_t bytes_per_second; /* from -> to; of a mapped link: as `from` writes it */
   uint64_t latency_ns;
   uint32_t rail;      /* since 1.1: 0 if there are no rails */
   uint32_t reserved;
+  uint64_t read_bytes_per_second; /* since 1.6, of a mapped link: the same bytes as `to` reads them,
+                                   * where that is faster; else 0 */
 } unisono_link_info;
 
 typedef struct unisono_link_request {

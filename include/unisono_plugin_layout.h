@@ -297,7 +297,8 @@
   UNISONO_LAYOUT_FIELD(unisono_link_info, bytes_per_second) \
   UNISONO_LAYOUT_FIELD(unisono_link_info, latency_ns) \
   UNISONO_LAYOUT_FIELD(unisono_link_info, rail) \
-  UNISONO_LAYOUT_FIELD(unisono_link_info, reserved)
+  UNISONO_LAYOUT_FIELD(unisono_link_info, reserved) \
+  UNISONO_LAYOUT_FIELD(unisono_link_info, read_bytes_per_second)
 
 #define UNISONO_LAYOUT_unisono_link_request \
   UNISONO_LAYOUT_FIELD(unisono_link_request, struct_size) \

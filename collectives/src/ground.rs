@@ -157,6 +157,7 @@ fn with_links(
                 kind: KIND.to_owned(),
                 link_type: LinkType::Mapped,
                 bytes_per_second: BYTES_PER_SECOND,
+                written_bytes_per_second: None,
                 latency_ns: LATENCY_NS,
                 shared: Some(shared),
                 rail: 0,

@@ -426,6 +426,7 @@ fn link_report(link: &unisono_hal::LinkInfo) -> LinkReport {
         from: DeviceId(link.from),
         to: DeviceId(link.to),
         bytes_per_second: link.bytes_per_second,
+        read_bytes_per_second: link.read_bytes_per_second,
         latency_ns: link.latency_ns,
         shared: link.shared,
         rail: link.rail,

@@ -20,8 +20,10 @@ pub struct LinkInfo {
     pub to: DeviceId,
     /// Its kind, as in the cluster file.
     pub kind: String,
-    /// Bandwidth from `from` to `to`, in bytes a second.
+    /// Bandwidth from `from` to `to`, in bytes a second; of a mapped link as `from` writes.
     pub bytes_per_second: u64,
+    /// The same as `to` reads, where that is faster; else 0.
+    pub read_bytes_per_second: u64,
     /// Latency in nanoseconds.
     pub latency_ns: u64,
     /// The rail, 0 if there are none.
@@ -69,6 +71,7 @@ impl LinkInfo {
             to: raw.to,
             kind: text(&raw.kind),
             bytes_per_second: raw.bytes_per_second,
+            read_bytes_per_second: raw.read_bytes_per_second,
             latency_ns: raw.latency_ns,
             rail: raw.rail,
         })

@@ -17,6 +17,7 @@ const ADDED: &[(u16, &str, &str)] = &[
     (3, "unisono_link_statistics", "recovered"),
     (4, "unisono_dmabuf", "*"),
     (4, "unisono_dmabuf_table", "*"),
+    (6, "unisono_link_info", "read_bytes_per_second"),
 ];
 
 /// The version of the contract that a host speaks.
@@ -126,11 +127,9 @@ mod tests {
             size_in("unisono_link_table", 0),
             size_of::<abi::LinkTable>() - 8
         );
-        assert_eq!(size_in("unisono_link_info", 1), size_of::<abi::LinkInfo>());
-        assert_eq!(
-            size_in("unisono_link_info", 0),
-            size_of::<abi::LinkInfo>() - 8
-        );
+        let of_link = [6, 5, 1, 0].map(|minor| size_in("unisono_link_info", minor));
+        let now = size_of::<abi::LinkInfo>();
+        assert_eq!(of_link, [now, now - 8, now - 8, now - 16]);
         assert_eq!(size_in("unisono_link_statistics", 0), 0);
         assert_eq!(
             size_in("unisono_link_statistics", 2),
@@ -147,6 +146,6 @@ mod tests {
     fn a_host_is_never_newer_than_it_is() {
         assert_eq!(HostVersion::with_minor(9), HostVersion::CURRENT);
         assert_eq!(HostVersion::with_minor(0).minor(), 0);
-        assert_eq!(HostVersion::CURRENT.to_string(), "1.5");
+        assert_eq!(HostVersion::CURRENT.to_string(), "1.6");
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use unisono_graph::{LinkType, Way};
 use unisono_plan::cost::{Fabric, Link, Node, Port, Rate, Speeds};
 
+use super::fetched::Fetches;
 use super::packed::Pair;
 use super::refused::Refused;
 use super::templates::templates;
@@ -37,9 +38,10 @@ pub(super) fn fabric(
     members: &[u32],
     speeds: &[RankSpeed],
     refused: &Refused,
+    fetches: Fetches,
 ) -> Fabric {
     let with_links =
-        |measured: &BTreeMap<_, _>| with_links(world, members, speeds, refused, measured);
+        |measured: &BTreeMap<_, _>| with_links(world, members, speeds, refused, fetches, measured);
     let reported = with_links(&BTreeMap::new());
     let calibration = &world.calibration;
     let measured = calibration.fabric(reported.fingerprint());
@@ -116,6 +118,7 @@ fn with_links(
     members: &[u32],
     speeds: &[RankSpeed],
     refused: &Refused,
+    fetches: Fetches,
     measured: &BTreeMap<String, LinkFigures>,
 ) -> Fabric {
     let nodes = world.table.nodes();
@@ -190,7 +193,8 @@ fn with_links(
             Some(way) => {
                 let by_core = way.link_type == LinkType::Mapped && ports.is_cpu(from);
                 let port = ports.of_way(from, to, way);
-                let (latency_ns, rate) = (way.latency_ns, way.bytes_per_second);
+                let rate = fetches.rate(&world.graph, from, to, way);
+                let latency_ns = way.latency_ns;
                 Pair {
                     link: of_kind(&way.kind, latency_ns, rate, by_core, port),
                     // A way through what others use is no link of the pair's own.

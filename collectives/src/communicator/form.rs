@@ -14,6 +14,7 @@ use unisono_hal::{Cpu, ExportKind, LinkRequest, Memory};
 
 use super::channel::ControlChannel;
 use super::fabric::RankSpeed;
+use super::fetched::Fetches;
 use super::home::{self, Home, Homes, Kind};
 use super::linked::Told;
 use super::offer::{Offer, find_tokens, put_tokens};
@@ -24,7 +25,7 @@ use super::support::Support;
 use crate::arena::Arena;
 use crate::error::{Error, Result};
 use crate::execute::{
-    Bells, Holdings, Lane, Near, Own, Peer, Posted, SIGNAL_WINDOW, SLOTS_WINDOW, Way,
+    Bells, Fetch, Holdings, Lane, Near, Own, Peer, Posted, SIGNAL_WINDOW, SLOTS_WINDOW, Way,
 };
 use crate::ground;
 use crate::progress::Policy;
@@ -61,6 +62,7 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
             supports: vec![Support::of(&world.device)],
             refused: Refused::default(),
             records: vec![Records::of(&world.device, &[])],
+            fetches: Fetches::of(&[]),
             linked: vec![Told::default()],
         }
     };
@@ -82,7 +84,13 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
         forming.members.clone(),
         world.clone(),
         lane,
-        super::fabric::fabric(world, &forming.members, &peers.speeds, &peers.refused),
+        super::fabric::fabric(
+            world,
+            &forming.members,
+            &peers.speeds,
+            &peers.refused,
+            peers.fetches,
+        ),
         Policy::new(world.is_crowded(), &world.options),
         forming.arena.slot_bytes,
         ROUNDS,
@@ -90,6 +98,7 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
         supports,
         peers.refused,
         Records::refusal(&peers.records),
+        peers.fetches,
         peers.linked,
     ))
 }
@@ -104,6 +113,7 @@ struct Connected {
     refused: Refused,
     /// By rank: whether its calls can be recorded.
     records: Vec<Records>,
+    fetches: Fetches,
     /// By rank: the ends of its links.
     linked: Vec<Told>,
 }
@@ -171,6 +181,7 @@ impl<'a> Forming<'a> {
             plans,
             mut memories,
             bells,
+            fetches,
         } = loop {
             let mapped = self.map_all(&refused, first)?;
             let told = self.confirm(&mapped.plans, first + 1)?;
@@ -215,6 +226,7 @@ impl<'a> Forming<'a> {
                 .collect(),
             speeds: offers.iter().map(|offer| offer.speed).collect(),
             records: offers.iter().map(|offer| offer.records).collect(),
+            fetches,
             linked: offers.iter().map(|offer| offer.linked.clone()).collect(),
             supports: offers.into_iter().map(|offer| offer.support).collect(),
             refused,
@@ -229,10 +241,15 @@ impl<'a> Forming<'a> {
         let mut memories = Vec::new();
         let mut bells = Vec::new();
         let mut plans = Vec::with_capacity(kinds.len());
-        for (kind, offer) in kinds.iter().zip(&offers) {
+        let records: Vec<Records> = offers.iter().map(|offer| offer.records).collect();
+        let fetches = Fetches::of(&records);
+        for ((kind, offer), member) in kinds.iter().zip(&offers).zip(&self.members) {
             plans.push(match kind {
                 Kind::Own => Plan::Own,
-                Kind::Direct => Plan::of(self.map(offer, &mut memories)),
+                Kind::Direct => {
+                    let fetch = self.fetch(fetches, *member);
+                    Plan::of(self.map(offer, fetch, &mut memories))
+                }
                 Kind::Staged => Plan::of(self.map_staged(offer, &mut memories, &mut bells)),
                 Kind::Posted(plugin) => Plan::Post {
                     plugin: plugin.clone(),
@@ -246,6 +263,7 @@ impl<'a> Forming<'a> {
             plans,
             memories,
             bells,
+            fetches,
         })
     }
 
@@ -371,8 +389,27 @@ impl<'a> Forming<'a> {
         Ok(offers)
     }
 
+    /// Which way puts are fetched between this rank and another, by the best way there and back.
+    fn fetch(&self, fetches: Fetches, member: u32) -> Fetch {
+        let graph = &self.world.graph;
+        let has = |from, to| {
+            let ways = graph.ways(from, to);
+            let way = ways.first();
+            way.is_some_and(|way| fetches.has(graph, from, to, way))
+        };
+        Fetch {
+            sent: has(self.world.rank, member),
+            received: has(member, self.world.rank),
+        }
+    }
+
     /// Maps the arena of a peer whose device's memory is mapped.
-    fn map(&self, offer: &Offer, memories: &mut Vec<Memory>) -> unisono_hal::Result<Way> {
+    fn map(
+        &self,
+        offer: &Offer,
+        fetch: Fetch,
+        memories: &mut Vec<Memory>,
+    ) -> unisono_hal::Result<Way> {
         let mut plain = self.is_plain() && offer.is_plain;
         let mut import = |bytes: &[u8]| -> unisono_hal::Result<u64> {
             let memory = self.world.device.import(bytes)?;
@@ -392,6 +429,7 @@ impl<'a> Forming<'a> {
             slots,
             bell,
             inline: plain,
+            fetch,
         })
     }
 
@@ -415,6 +453,7 @@ impl<'a> Forming<'a> {
             slots: import(slots)?,
             bell: 0,
             inline: false,
+            fetch: Fetch::default(),
         };
         if let (bell @ [_, ..], Some(ground)) = (offer.bell.as_slice(), &self.world.ground)
             && !ground.own
@@ -510,6 +549,7 @@ struct Mapped {
     memories: Vec<Memory>,
     bells: Vec<Memory>,
     homes: Homes,
+    fetches: Fetches,
 }
 
 /// How a peer will be reached.

@@ -6,6 +6,7 @@ mod buffer;
 mod channel;
 mod fabric;
 mod failure;
+mod fetched;
 mod force;
 mod form;
 mod fronts;

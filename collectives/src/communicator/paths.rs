@@ -21,6 +21,8 @@ const NAMED: usize = 6;
 pub enum MemoryPath {
     /// The sender writes the receiver's memory, which it has mapped.
     Mapped,
+    /// The receiver reads the sender's memory, which it has mapped: by the link between them that is faster.
+    Fetched,
     /// Through memory of the host, which both devices reach.
     Staged,
     /// A link of a plugin carries them.
@@ -61,6 +63,7 @@ impl fmt::Display for MemoryPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mapped => f.write_str("the sender writes the receiver's memory, which is mapped"),
+            Self::Fetched => f.write_str("the receiver reads the sender's memory, which is mapped"),
             Self::Staged => f.write_str("staged in memory of the host, which both devices reach"),
             Self::Link { plugin, from, to } => write!(f, "by {plugin}, from {from} to {to}"),
         }
@@ -93,6 +96,9 @@ impl Shared {
         let way = ways.first()?;
         Some(match way.link_type {
             LinkType::Mapped if way.plugin == ground::PLUGIN => MemoryPath::Staged,
+            LinkType::Mapped if self.fetches.has(&self.world.graph, start, end, way) => {
+                MemoryPath::Fetched
+            }
             LinkType::Mapped => MemoryPath::Mapped,
             LinkType::Posted => {
                 let ends = |rank: u32| self.linked[rank as usize].ends(&way.plugin);

@@ -9,6 +9,7 @@ use unisono_bootstrap::{Directory, Event, Tag, Wait};
 use unisono_plan::cost::Fabric;
 use unisono_plan::select::Overrides;
 
+use super::fetched::Fetches;
 use super::let_go::LetGo;
 use super::linked;
 use super::plans::Plans;
@@ -65,6 +66,8 @@ pub(crate) struct Shared {
     pub(super) refused: Refused,
     /// Why its calls cannot be recorded into graphs, the same on all ranks.
     pub(super) unrecorded: Option<String>,
+    /// What receivers fetch.
+    pub(super) fetches: Fetches,
     /// By rank: where links find its bytes.
     pub(super) linked: Vec<linked::Told>,
     pub generation: u32,
@@ -108,6 +111,7 @@ impl Shared {
         supports: Vec<Support>,
         refused: Refused,
         unrecorded: Option<String>,
+        fetches: Fetches,
         linked: Vec<linked::Told>,
     ) -> Arc<Self> {
         let position = members.iter().position(|m| *m == world.rank);
@@ -129,6 +133,7 @@ impl Shared {
             supports,
             refused,
             unrecorded,
+            fetches,
             linked,
             generation: crate::fork::generation(),
             exchanges: AtomicU64::new(exchanges),
@@ -183,6 +188,15 @@ impl Shared {
             return false;
         }
         self.flush(FLUSH);
+        if self.lane.failure().is_none() && !self.lane.lock().is_read() {
+            log::warn!(
+                "rank {}: a peer has not read what this rank sent by `{}`, which is gone: the memory is kept \
+                 until the process ends. Finalize communicators, or receive before senders leave",
+                self.rank,
+                self.name
+            );
+            std::mem::forget(self.lane.clone());
+        }
         // Who fails later need not wait for this rank.
         self.let_go.tell(self, &self.lane.lock());
         self.world.control.forget(self.id);

@@ -3,13 +3,15 @@
 //!
 //! Lowering can stop after any step and go on later, so a long message needs no long batch.
 
+mod fetch;
+
 use std::collections::VecDeque;
 
 use unisono_hal::{Batch, Call, Reduce, Scale};
 use unisono_plan::{Action, Blocks, Buffer, Op as PlanOp, Place, Step, Value, ir};
 
 use super::op::Op;
-use super::peer::{Own, Peer, Way, credit};
+use super::peer::{Lies, Own, Peer, Way, credit};
 use super::place::{Resolved, Run, merged};
 use super::track::Deferred;
 use super::unchecked::Unchecked;
@@ -100,6 +102,7 @@ impl Lowering<'_> {
                     && piece < geometry.pieces_of(&step.action, program.ranks)
                 {
                     self.together(op, &step, cursor.step, piece);
+                    self.fetch(op, &step, cursor.step, piece);
                     self.step(op, &step, cursor.step.number(), piece);
                 }
                 program.advance(&mut cursor.step);
@@ -154,8 +157,7 @@ impl Lowering<'_> {
         else {
             return false;
         };
-        let is_mapped = matches!(self.peers[*to as usize].way, Way::Mapped { .. });
-        is_mapped && op.planned.packed(src.blocks(), piece) >= WORTH
+        self.peers[*to as usize].is_written() && op.planned.packed(src.blocks(), piece) >= WORTH
     }
 
     fn await_credits(&mut self, to: u32, inline: bool) {
@@ -190,23 +192,20 @@ impl Lowering<'_> {
             self.signal_late();
         }
         match &step.action {
-            Action::Wait { from, blocks } => {
-                let wait = self.note_wait(*from);
-                let bytes = op.planned.packed(*blocks, piece);
-                let peer = &mut self.peers[*from as usize];
-                let words = (peer.compared != self.number).then(|| op.words_from(*from));
-                peer.compared = self.number;
-                if let (Some(unchecked), Some(words)) = (&mut self.unchecked, words) {
-                    let flag = self.own.arena.data_flag(*from, peer.next_data(&self.own));
-                    unchecked.expect(wait, peer.near.signal_host + flag, words);
-                }
-                peer.await_data(&self.own, self.stream, words, *blocks, bytes);
+            Action::Wait { from, .. } if self.peers[*from as usize].early => {
+                self.peers[*from as usize].early = false;
             }
+            Action::Wait { from, blocks } => self.await_data(op, *from, *blocks, piece),
             Action::Release { from } => {
+                self.peers[*from as usize].lies = Lies::Here;
                 let slot = self.peers[*from as usize].current_slot(&self.own);
                 self.settle(slot, self.own.arena.slot_bytes);
                 self.release(*from);
             }
+            Action::Copy {
+                src: Place::Slot { from, .. },
+                ..
+            } if self.peers[*from as usize].lies == Lies::Copied => {}
             Action::Copy { dst, src } => {
                 let dst = self.resolve(op, dst, piece);
                 let src = self.resolve(op, src, piece);
@@ -218,6 +217,19 @@ impl Lowering<'_> {
             }
             Action::Put { to, value } => self.put(op, *to, value, piece, is_large),
         }
+    }
+
+    fn await_data(&mut self, op: &Op, from: u32, blocks: Blocks, piece: u64) {
+        let wait = self.note_wait(from);
+        let bytes = op.planned.packed(blocks, piece);
+        let peer = &mut self.peers[from as usize];
+        let words = (peer.compared != self.number).then(|| op.words_from(from));
+        peer.compared = self.number;
+        if let (Some(unchecked), Some(words)) = (&mut self.unchecked, words) {
+            let flag = self.own.arena.data_flag(from, peer.next_data(&self.own));
+            unchecked.expect(wait, peer.near.signal_host + flag, words);
+        }
+        peer.await_data(&self.own, self.stream, words, blocks, bytes);
     }
 
     fn put(&mut self, op: &Op, to: u32, value: &Value, piece: u64, is_large: bool) {

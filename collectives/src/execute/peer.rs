@@ -10,7 +10,7 @@ use unisono_hal::{Batch, Link, Put};
 use unisono_plan::Blocks;
 
 use super::place::Run;
-use crate::arena::{Arena, Counter, INLINE, INLINE_OFFSET};
+use crate::arena::{self, Arena, Counter, INLINE, INLINE_OFFSET};
 use crate::progress::Alongside;
 
 /// The window numbers of posted links.
@@ -28,9 +28,20 @@ pub(crate) enum Way {
         bell: u64,
         /// Whether small puts lie in the lines of their flags: both devices are the CPU's.
         inline: bool,
+        fetch: Fetch,
     },
     /// A link writes it.
     Posted(Box<Posted>),
+}
+
+/// Which way puts are *fetched*: the sender leaves them in slots of its own, from which the receiver reads them, where
+/// links carry more so. Else the sender writes them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fetch {
+    /// What this rank puts is fetched by the peer.
+    pub sent: bool,
+    /// This rank fetches what the peer puts.
+    pub received: bool,
 }
 
 /// The posted link to a peer, and what waits in it.
@@ -82,9 +93,24 @@ pub(crate) struct Peer {
     /// The blocks of the put that was waited for last, and whether it lies in its flag's line.
     pub current_blocks: Blocks,
     current_inline: bool,
+    /// Where the current put lies, and whether this rank has waited for it before its turn.
+    pub lies: Lies,
+    pub early: bool,
     /// Messages of send/recv so far, each way.
     pub messages_sent: u32,
     pub messages_received: u32,
+}
+
+/// Where a put lies that was waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Lies {
+    /// In a slot of this rank's.
+    #[default]
+    Here,
+    /// In the peer's memory, from which it is read once.
+    There,
+    /// Where it was to be copied to, before that step's turn.
+    Copied,
 }
 
 /// Which rank this is, and how all arenas are cut.
@@ -133,6 +159,12 @@ impl Own {
     fn flag_of(&self, number: u64) -> u32 {
         (number % u64::from(self.arena.data_flags())) as u32
     }
+
+    /// Puts that are given back by one credit: each, where they are fetched, so that the sender knows when its memory
+    /// is read no more.
+    fn credit(&self, fetched: bool) -> u64 {
+        if fetched { 1 } else { self.arena.credit() }
+    }
 }
 
 impl Peer {
@@ -152,6 +184,8 @@ impl Peer {
             compared: 0,
             current_blocks: Blocks::NONE,
             current_inline: false,
+            lies: Lies::Here,
+            early: false,
             messages_sent: 0,
             messages_received: 0,
         }
@@ -183,7 +217,38 @@ impl Peer {
         bytes <= INLINE && matches!(self.way, Way::Mapped { inline: true, .. })
     }
 
-    /// What the next put fills, in the peer's arena or (posted) in this rank's own.
+    fn fetch(&self) -> Fetch {
+        match self.way {
+            Way::Mapped { fetch, .. } => fetch,
+            Way::Own | Way::Posted(_) => Fetch::default(),
+        }
+    }
+
+    /// Whether this rank fetches what the peer puts.
+    pub(super) fn is_fetched(&self) -> bool {
+        self.fetch().received
+    }
+
+    /// Whether a put of this rank's goes over a mapped link when it is written.
+    pub(super) fn is_written(&self) -> bool {
+        matches!(self.way, Way::Mapped { .. }) && !self.fetch().sent
+    }
+
+    /// Where the current put lies in the peer's memory, which this rank fetches it from.
+    pub(super) fn far_slot(&self, own: &Own) -> u64 {
+        let Way::Mapped { slots, .. } = self.way else {
+            unreachable!("what is fetched is mapped");
+        };
+        let slot = own.slot_of(self.received.wrapping_sub(1));
+        slots + own.arena.sends() + own.arena.slot(own.rank, slot)
+    }
+
+    /// Whether this rank has given back all that the peer put.
+    pub(super) fn holds_nothing(&self) -> bool {
+        self.released == self.received
+    }
+
+    /// What the next put fills, in the peer's arena or (posted, or fetched) in this rank's own.
     pub(super) fn next_slot(&self, own: &Own, inline: bool) -> u64 {
         let slot = own.slot_of(self.sent);
         match &self.way {
@@ -191,13 +256,20 @@ impl Peer {
                 let flag = own.flag_of(self.sent);
                 signal + own.arena.data_flag(own.rank, flag) + INLINE_OFFSET
             }
-            Way::Mapped { slots, .. } => slots + own.arena.slot(own.rank, slot),
-            Way::Own | Way::Posted(_) => self.near.sends + own.arena.slot(self.rank, slot),
+            Way::Mapped { slots, fetch, .. } if !fetch.sent => {
+                slots + own.arena.slot(own.rank, slot)
+            }
+            Way::Mapped { .. } | Way::Own | Way::Posted(_) => {
+                self.near.sends + own.arena.slot(self.rank, slot)
+            }
         }
     }
 
     /// Where the put lies that was waited for last.
     pub(super) fn current_slot(&self, own: &Own) -> u64 {
+        if self.lies == Lies::There {
+            return self.far_slot(own);
+        }
         let last = self.received.wrapping_sub(1);
         if self.current_inline {
             let flag = own.flag_of(last);
@@ -233,7 +305,7 @@ impl Peer {
         // So many puts must be given back, of which one credit gives several: those that it gives
         // beyond them were put before this one too.
         let given = (self.sent + 1).saturating_sub(u64::from(room));
-        let credit = own.arena.credit();
+        let credit = own.credit(self.fetch().sent);
         // The division is for the rare case.
         (given > self.credits * credit).then(|| given.div_ceil(credit))
     }
@@ -351,13 +423,19 @@ impl Peer {
         posted.puts += 1;
     }
 
+    /// Whether the peer has fetched all that it is to fetch from this rank's memory.
+    pub(super) fn is_read(&self, own: &Own) -> bool {
+        let given_back = || arena::read(self.near.signal_host + own.arena.credit_flag(self.rank));
+        !self.fetch().sent || given_back() == self.sent
+    }
+
     /// After the peer has ended its link: true if it has all that this rank ever put. What is left
     /// are slots given back to a peer that needs none.
     pub(super) fn has_all(&self, own: &Own) -> bool {
         let Way::Posted(posted) = &self.way else {
             return true;
         };
-        let done = crate::arena::read(self.near.signal_host + own.arena.done_flag(self.rank));
+        let done = arena::read(self.near.signal_host + own.arena.done_flag(self.rank));
         done == posted.puts
     }
 
@@ -409,7 +487,7 @@ impl Peer {
         if self.slot_credits.is_some() {
             return true;
         }
-        self.released.is_multiple_of(own.arena.credit())
+        self.released.is_multiple_of(own.credit(self.is_fetched()))
     }
 
     /// Tells the peer that puts were given back.

@@ -191,6 +191,12 @@ impl State {
             })
     }
 
+    /// Whether the peers have fetched all that this rank put: its memory is read no more.
+    pub(crate) fn is_read(&self) -> bool {
+        let peers = &self.common.peers;
+        peers.iter().all(|peer| peer.is_read(&self.common.own))
+    }
+
     /// The tracks, the one that has the oldest work first.
     fn tracks(&self) -> impl Iterator<Item = &Track> {
         let beside = self.beside.tracks.iter();

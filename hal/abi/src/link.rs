@@ -38,7 +38,7 @@ abi_struct! {
         pub to: [u8; 16],
         /// "shm", "tcp", as in the cluster file
         pub kind: [c_char; 16],
-        /// From -> to
+        /// From -> to; of a mapped link: as `from` writes it
         pub bytes_per_second: u64,
         /// See `unisono_plugin.h`.
         pub latency_ns: u64,
@@ -46,6 +46,8 @@ abi_struct! {
         pub rail: u32,
         /// Zero.
         pub reserved: u32,
+        /// Since 1.6, of a mapped link: the same bytes as `to` reads them, where that is faster; else 0
+        pub read_bytes_per_second: u64,
     }
 }
 

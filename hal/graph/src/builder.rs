@@ -32,8 +32,10 @@ pub struct NewLink {
     pub kind: String,
     /// How bytes are moved over it.
     pub link_type: LinkType,
-    /// Bandwidth in bytes a second.
+    /// Bandwidth in bytes a second: by whichever end moves the bytes faster.
     pub bytes_per_second: u64,
+    /// Where the sender writes, if that is less.
+    pub written_bytes_per_second: Option<u64>,
     /// Latency in nanoseconds.
     pub latency_ns: u64,
     /// The capacity that it shares, if it does.
@@ -104,6 +106,7 @@ impl From<&LinkGraph> for Builder {
                 kind: link.kind,
                 link_type: link.link_type,
                 bytes_per_second: link.bytes_per_second,
+                written_bytes_per_second: link.written_bytes_per_second,
                 latency_ns: link.latency_ns,
                 shared: link.shared,
                 rail: link.rail,

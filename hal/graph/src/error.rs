@@ -34,6 +34,18 @@ pub enum GraphError {
         /// What was given.
         bytes_per_second: u64,
     },
+    /// What the sender writes over a link is not less than what the link carries, or the link is not mapped.
+    #[error(
+        "link {link} has {written} B/s written of {bytes_per_second} B/s: give less, of a mapped link, or leave it out"
+    )]
+    Written {
+        /// The link.
+        link: String,
+        /// What was given.
+        written: u64,
+        /// What the link carries, by whichever end is faster.
+        bytes_per_second: u64,
+    },
     /// A latency that no link has.
     #[error("link {link} has a latency of {latency_ns} ns: give at most {MAX_LATENCY_NS}")]
     Latency {

@@ -112,7 +112,14 @@ impl Writer {
         self.number(link.to.0);
         self.text(&link.plugin);
         self.text(&link.kind);
-        self.number(link.link_type == LinkType::Posted);
+        match (link.link_type, link.written_bytes_per_second) {
+            (LinkType::Mapped, None) => self.number(0u8),
+            (LinkType::Posted, _) => self.number(1u8),
+            (LinkType::Mapped, Some(written)) => {
+                self.number(2u8);
+                self.number(written);
+            }
+        }
         self.number(link.bytes_per_second);
         self.number(link.latency_ns);
         self.option(link.shared, |w, group| w.number(group.0));

@@ -58,8 +58,10 @@ pub struct Link {
     pub kind: String,
     /// How bytes are moved over it.
     pub link_type: LinkType,
-    /// Bandwidth from `from` to `to` in bytes a second, never 0.
+    /// Bandwidth from `from` to `to` in bytes a second, never 0: by whichever end moves the bytes faster.
     pub bytes_per_second: u64,
+    /// What a mapped link carries where the sender writes, if that is less than where the receiver reads.
+    pub written_bytes_per_second: Option<u64>,
     /// Latency in nanoseconds, 0 if it is not modelled.
     pub latency_ns: u64,
     /// The capacity that it shares with others, if it does.
@@ -70,6 +72,14 @@ pub struct Link {
     pub index: u32,
     /// Who said so.
     pub source: Source,
+}
+
+impl Link {
+    /// What it carries where the sender moves the bytes, in bytes a second.
+    pub(crate) fn written(&self) -> u64 {
+        self.written_bytes_per_second
+            .unwrap_or(self.bytes_per_second)
+    }
 }
 
 /// How bytes are moved over a link.

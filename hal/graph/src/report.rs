@@ -113,8 +113,10 @@ pub struct LinkReport {
     pub from: DeviceId,
     /// The device bytes reach, in the same way.
     pub to: DeviceId,
-    /// Bandwidth from `from` to `to` in bytes a second.
+    /// Bandwidth from `from` to `to` in bytes a second; of a mapped link as `from` writes.
     pub bytes_per_second: u64,
+    /// The same as `to` reads, where that is faster; else 0.
+    pub read_bytes_per_second: u64,
     /// Latency in nanoseconds.
     pub latency_ns: u64,
     /// Links of one plugin and node with the same number, not 0, share one capacity.

@@ -56,6 +56,7 @@ impl LinkGraph {
                 kind: link.kind.clone(),
                 link_type: link.link_type,
                 bytes_per_second: link.bytes_per_second,
+                written_bytes_per_second: link.written_bytes_per_second,
                 latency_ns: link.latency_ns,
                 shared: link.shared.map(|group| groups[group.index()]),
                 rail: link.rail,

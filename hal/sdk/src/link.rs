@@ -44,8 +44,10 @@ pub struct LinkInfo {
     pub to: DeviceId,
     /// "shm", "tcp", as in the cluster file; the host gets the first 15 bytes.
     pub kind: String,
-    /// From -> to.
+    /// From -> to; of a mapped link as `from` writes.
     pub bytes_per_second: u64,
+    /// The same as `to` reads, where that is faster; else 0.
+    pub read_bytes_per_second: u64,
     /// Of a small message, one way.
     pub latency_ns: u64,
     /// Which rail, 0 if there are none.

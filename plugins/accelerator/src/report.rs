@@ -29,6 +29,7 @@ pub fn mapped_link(
         to,
         kind: kind.to_owned(),
         bytes_per_second,
+        read_bytes_per_second: 0,
         latency_ns,
         rail: 0,
     }

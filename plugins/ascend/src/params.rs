@@ -2,6 +2,8 @@
 
 use unisono_plugin::{Param, Params, Result};
 
+use crate::topology::Rates;
+
 /// The table.
 pub(crate) const TABLE: &[Param] = &[
     Param::int(
@@ -25,7 +27,16 @@ pub(crate) const TABLE: &[Param] = &[
     ),
     Param::int(
         "hccs_bytes_per_second",
-        "What one link between two devices carries each way; 0: what is known of the model.",
+        "What one link between two devices carries each way where the sender writes; 0: what is known of \
+         the model.",
+        "0",
+        0,
+        1_000_000_000_000,
+    ),
+    Param::int(
+        "hccs_read_bytes_per_second",
+        "The same where the receiver reads; 0: no faster than where the sender writes, or what is known of \
+         the model if the other is 0 as well.",
         "0",
         0,
         1_000_000_000_000,
@@ -38,7 +49,7 @@ pub(crate) struct Options {
     pub(crate) depth: u64,
     pub(crate) values: bool,
     pub(crate) allow_list: bool,
-    pub(crate) hccs: u64,
+    pub(crate) hccs: Rates,
 }
 
 impl Options {
@@ -47,7 +58,10 @@ impl Options {
             depth: params.int("stream_depth")?.unsigned_abs(),
             values: params.bool("values")?,
             allow_list: params.bool("allow_list")?,
-            hccs: params.int("hccs_bytes_per_second")?.unsigned_abs(),
+            hccs: Rates {
+                written: params.int("hccs_bytes_per_second")?.unsigned_abs(),
+                read: params.int("hccs_read_bytes_per_second")?.unsigned_abs(),
+            },
         })
     }
 }

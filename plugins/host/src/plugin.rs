@@ -74,6 +74,7 @@ impl Instance for HostInstance {
             to: DeviceId::default(),
             kind: "shm".to_owned(),
             bytes_per_second: self.config.shm_bandwidth,
+            read_bytes_per_second: 0,
             latency_ns: u64::try_from(self.config.shm_latency.as_nanos()).unwrap_or(u64::MAX),
             rail: 0,
         }])

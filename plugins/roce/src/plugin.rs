@@ -113,6 +113,7 @@ impl Instance for RoceInstance {
                     LinkLayer::InfiniBand => "ib".to_owned(),
                 },
                 bytes_per_second: rail.bytes_per_second,
+                read_bytes_per_second: 0,
                 latency_ns: u64::try_from(latency).unwrap_or(u64::MAX),
                 rail: if rails.len() > 1 { number } else { 0 },
             })

@@ -189,6 +189,7 @@ impl Instance for TcpInstance {
             to: DeviceId::default(),
             kind: "tcp".to_owned(),
             bytes_per_second: rate,
+            read_bytes_per_second: 0,
             latency_ns: u64::try_from(self.config.latency.as_nanos()).unwrap_or(u64::MAX),
             rail: 0,
         }])

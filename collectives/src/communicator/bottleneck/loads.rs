@@ -202,6 +202,7 @@ mod tests {
                 kind: "wide".into(),
                 link_type: LinkType::Mapped,
                 bytes_per_second: 50_000_000_000,
+                written_bytes_per_second: None,
                 latency_ns: 1,
                 shared: Some(group),
                 rail: 0,

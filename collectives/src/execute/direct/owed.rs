@@ -93,7 +93,7 @@ mod tests {
     use unisono_plan::Blocks;
 
     use super::*;
-    use crate::execute::peer::{Near, Own, Way};
+    use crate::execute::peer::{Fetch, Near, Own, Way};
 
     fn hear(from: u32) -> [Move; 2] {
         let wait = Move::Wait {
@@ -152,6 +152,7 @@ mod tests {
                 slots: 0,
                 bell: 0,
                 inline: true,
+                fetch: Fetch::default(),
             };
             let mut sender = Peer::new(1, mapped, Near::default());
             let mut receiver = Peer::new(0, Way::Own, Near::default());

@@ -6,7 +6,7 @@
 
 use unisono_hal::Batch;
 
-use super::{Near, Own, Peer, Way};
+use super::{Fetch, Near, Own, Peer, Way};
 use crate::arena::{Counter, Recorded};
 
 impl Peer {
@@ -19,16 +19,19 @@ impl Peer {
         } = own.arena.recorded();
         let way = match self.way {
             Way::Own => Way::Own,
+            // What is fetched lies where they would have their slots: nothing is, where calls are recorded.
             Way::Mapped {
                 signal,
                 slots: at,
                 bell: 0,
+                fetch,
                 ..
-            } => Way::Mapped {
+            } if fetch == Fetch::default() => Way::Mapped {
                 signal: signal + data,
                 slots: at + slots,
                 bell: 0,
                 inline: false,
+                fetch,
             },
             Way::Mapped { .. } | Way::Posted(_) => return None,
         };
@@ -53,11 +56,13 @@ impl Peer {
                 slots,
                 bell,
                 inline,
+                fetch,
             } => Way::Mapped {
                 signal,
                 slots,
                 bell,
                 inline,
+                fetch,
             },
             Way::Posted(_) => return None,
         };

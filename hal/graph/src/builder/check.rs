@@ -2,7 +2,9 @@
 //! where the part stands.
 
 use crate::link::{MAX_BYTES_PER_SECOND, MAX_LATENCY_NS};
-use crate::{Builder, CapacityGroup, GraphError, NewLink, Node, Vertex, VertexId, VertexKind};
+use crate::{
+    Builder, CapacityGroup, GraphError, LinkType, NewLink, Node, Vertex, VertexId, VertexKind,
+};
 
 /// The longest name of a plugin or of a kind of link, in bytes.
 const MAX_KEYWORD: usize = 64;
@@ -89,6 +91,15 @@ impl Builder {
         if bytes_per_second == 0 || bytes_per_second > MAX_BYTES_PER_SECOND {
             return Err(GraphError::Bandwidth {
                 link: text(),
+                bytes_per_second,
+            });
+        }
+        if let Some(written) = link.written_bytes_per_second
+            && (!(1..bytes_per_second).contains(&written) || link.link_type != LinkType::Mapped)
+        {
+            return Err(GraphError::Written {
+                link: text(),
+                written,
                 bytes_per_second,
             });
         }

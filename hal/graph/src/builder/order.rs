@@ -141,6 +141,7 @@ fn numbered(mut links: Vec<NewLink>) -> Vec<Link> {
             kind: link.kind,
             link_type: link.link_type,
             bytes_per_second: link.bytes_per_second,
+            written_bytes_per_second: link.written_bytes_per_second,
             latency_ns: link.latency_ns,
             shared: link.shared,
             rail: link.rail,
@@ -156,7 +157,7 @@ fn rank_link(link: &NewLink) -> impl Ord + '_ {
     (
         (link.from, link.to, &link.plugin, &link.kind, link.rail),
         (
-            Reverse(link.bytes_per_second),
+            Reverse((link.bytes_per_second, link.written_bytes_per_second)),
             link.latency_ns,
             link.link_type,
             link.shared,

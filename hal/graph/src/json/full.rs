@@ -119,6 +119,8 @@ struct FileLink {
     #[serde(rename = "type")]
     link_type: LinkType,
     bytes_per_second: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    written_bytes_per_second: Option<u64>,
     #[serde(default)]
     latency_ns: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -217,6 +219,7 @@ pub(super) fn write(graph: &LinkGraph) -> String {
             kind: link.kind.clone(),
             link_type: link.link_type,
             bytes_per_second: link.bytes_per_second,
+            written_bytes_per_second: link.written_bytes_per_second,
             latency_ns: link.latency_ns,
             shared: link
                 .shared

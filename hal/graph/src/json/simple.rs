@@ -122,6 +122,7 @@ pub(super) fn read(text: &str) -> Result<LinkGraph, JsonError> {
             kind: KIND.to_owned(),
             link_type: LinkType::Mapped,
             bytes_per_second: scaled("GBps", edge.gigabytes_per_second, 1e9)?,
+            written_bytes_per_second: None,
             latency_ns: scaled("latency_us", edge.latency_us, 1e3)?,
             shared: None,
             rail: 0,

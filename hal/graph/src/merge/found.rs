@@ -19,6 +19,8 @@ struct Key {
 /// What is known of it so far.
 struct Figures {
     link_type: LinkType,
+    /// Where the sender writes, and by whichever end is faster.
+    written: u64,
     bytes_per_second: u64,
     latency_ns: u64,
     group: Option<String>,
@@ -52,13 +54,20 @@ impl Links {
             rail: link.rail,
             index,
         });
+        // A link's puts are nobody's reads.
+        let bytes_per_second = match link.link_type {
+            LinkType::Mapped => link.bytes_per_second.max(link.read_bytes_per_second),
+            LinkType::Posted => link.bytes_per_second,
+        };
         let figures = figures.or_insert(Figures {
             link_type: link.link_type,
-            bytes_per_second: link.bytes_per_second,
+            written: link.bytes_per_second,
+            bytes_per_second,
             latency_ns: link.latency_ns,
             group,
         });
-        figures.bytes_per_second = figures.bytes_per_second.min(link.bytes_per_second);
+        figures.written = figures.written.min(link.bytes_per_second);
+        figures.bytes_per_second = figures.bytes_per_second.min(bytes_per_second);
         figures.latency_ns = figures.latency_ns.max(link.latency_ns);
         figures.link_type = figures.link_type.max(link.link_type);
     }
@@ -91,6 +100,8 @@ impl Links {
                 kind: key.kind.clone(),
                 link_type: figures.link_type,
                 bytes_per_second: figures.bytes_per_second,
+                written_bytes_per_second: Some(figures.written)
+                    .filter(|written| *written < figures.bytes_per_second),
                 latency_ns: figures.latency_ns,
                 shared: figures
                     .group

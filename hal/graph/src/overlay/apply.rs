@@ -44,6 +44,7 @@ fn change(
                 kind: overlay.kind.clone(),
                 link_type: *link_type,
                 bytes_per_second: *bytes_per_second,
+                written_bytes_per_second: None,
                 latency_ns: *latency_ns,
                 shared,
                 rail: 0,
@@ -62,6 +63,9 @@ fn change(
             let shared = group(builder, shared.as_deref(), way, rate)?;
             for link in builder.links_mut().iter_mut().filter(|link| meant(link)) {
                 link.bytes_per_second = bytes_per_second.unwrap_or(link.bytes_per_second);
+                // Who moves the bytes faster stays so, unless the rate is no more than what is written.
+                let faster = |written: &u64| *written < link.bytes_per_second;
+                link.written_bytes_per_second = link.written_bytes_per_second.filter(faster);
                 link.latency_ns = latency_ns.unwrap_or(link.latency_ns);
                 link.shared = shared.or(link.shared);
                 link.source = source.clone();

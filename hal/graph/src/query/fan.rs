@@ -39,6 +39,7 @@ impl LinkGraph {
                     && link.kind == kind
             });
             for (end, bytes_per_second, latency_ns, hops) in fan.ends(&wanted) {
+                let written = fan.straight.get(&end).map(|straight| straight.written);
                 for &place in &wanted[&end] {
                     all[place].push(Way {
                         plugin: plugin.to_string(),
@@ -46,6 +47,8 @@ impl LinkGraph {
                         link_type,
                         rail,
                         bytes_per_second,
+                        written_bytes_per_second: written
+                            .filter(|written| *written < bytes_per_second),
                         latency_ns,
                         hops,
                     });
@@ -69,8 +72,15 @@ struct Fan<'g> {
     hops: Vec<u32>,
     /// For each vertex the bandwidth of the widest of them.
     width: Vec<u64>,
-    /// For each vertex what goes there straight: bandwidth in all, and the least latency.
-    straight: BTreeMap<VertexId, (u64, u64)>,
+    /// For each vertex what goes there straight.
+    straight: BTreeMap<VertexId, Straight>,
+}
+
+/// Parallel links to a vertex: bandwidth in all, where senders write too, and the least latency.
+struct Straight {
+    bytes_per_second: u64,
+    written: u64,
+    latency_ns: u64,
 }
 
 impl<'g> Fan<'g> {
@@ -106,9 +116,15 @@ impl<'g> Fan<'g> {
                     *width = through.max(*width);
                 }
                 if at == start {
-                    let straight = fan.straight.entry(link.to).or_insert((0, u64::MAX));
-                    straight.0 = straight.0.saturating_add(link.bytes_per_second);
-                    straight.1 = straight.1.min(link.latency_ns);
+                    let straight = fan.straight.entry(link.to).or_insert(Straight {
+                        bytes_per_second: 0,
+                        written: 0,
+                        latency_ns: u64::MAX,
+                    });
+                    let rate = &mut straight.bytes_per_second;
+                    *rate = rate.saturating_add(link.bytes_per_second);
+                    straight.written = straight.written.saturating_add(link.written());
+                    straight.latency_ns = straight.latency_ns.min(link.latency_ns);
                 }
             }
         }
@@ -121,7 +137,9 @@ impl<'g> Fan<'g> {
         let mut by_width: BTreeMap<u64, Vec<VertexId>> = BTreeMap::new();
         for &end in wanted.keys().filter(|end| **end != self.start) {
             match (self.straight.get(&end), self.hops[end.index()]) {
-                (Some(&(bytes, latency_ns)), _) => ends.push((end, bytes, latency_ns, 1)),
+                (Some(straight), _) => {
+                    ends.push((end, straight.bytes_per_second, straight.latency_ns, 1));
+                }
                 (None, u32::MAX) => {}
                 (None, _) => by_width
                     .entry(self.width[end.index()])

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::route::search;
-use crate::{LinkGraph, LinkType};
+use crate::{Link, LinkGraph, LinkType};
 
 /// One plugin's way from one rank to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct Way {
     /// Bandwidth in bytes a second: of the narrowest link, or of all parallel links where they go
     /// straight.
     pub bytes_per_second: u64,
+    /// What straight mapped links carry where the sender writes, if that is less than where the receiver reads.
+    pub written_bytes_per_second: Option<u64>,
     /// Latency in nanoseconds.
     pub latency_ns: u64,
     /// How many links one after the other; 1 is straight.
@@ -48,11 +50,13 @@ impl LinkGraph {
                         (&*link.plugin, &*link.kind, link.link_type, link.rail) == class
                     })
                 };
+                let mut written = 0;
                 let (bytes_per_second, latency_ns, hops) = if straight().next().is_some() {
-                    let sum = straight()
-                        .map(|link| link.bytes_per_second)
-                        .fold(0, u64::saturating_add);
-                    (sum, straight().map(|link| link.latency_ns).min()?, 1)
+                    let sum =
+                        |rate: fn(&Link) -> u64| straight().map(rate).fold(0, u64::saturating_add);
+                    written = sum(Link::written);
+                    let latency_ns = straight().map(|link| link.latency_ns).min()?;
+                    (sum(|link| link.bytes_per_second), latency_ns, 1)
                 } else {
                     let route = search(self, start, end, |link| {
                         let ends_here = link.to == end || self.vertex(link.to).device().is_none();
@@ -72,6 +76,8 @@ impl LinkGraph {
                     link_type,
                     rail,
                     bytes_per_second,
+                    written_bytes_per_second: Some(written)
+                        .filter(|written| (1..bytes_per_second).contains(written)),
                     latency_ns,
                     hops,
                 })

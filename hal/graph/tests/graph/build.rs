@@ -32,6 +32,7 @@ fn link(from: VertexId, to: VertexId) -> NewLink {
         kind: "shm".into(),
         link_type: LinkType::Mapped,
         bytes_per_second: 10,
+        written_bytes_per_second: None,
         latency_ns: 5,
         shared: None,
         rail: 0,
@@ -86,6 +87,18 @@ fn what_cannot_be_is_refused() {
         bad(&|link| link.bytes_per_second = u64::MAX),
         GraphError::Bandwidth { .. }
     ));
+    for written in [0, 10, 11] {
+        let error = bad(&|link| link.written_bytes_per_second = Some(written));
+        assert!(matches!(error, GraphError::Written { .. }), "{error}");
+    }
+    let of_posted = bad(&|link| {
+        link.written_bytes_per_second = Some(5);
+        link.link_type = LinkType::Posted;
+    });
+    assert!(
+        matches!(of_posted, GraphError::Written { .. }),
+        "{of_posted}"
+    );
     assert!(matches!(
         bad(&|link| link.latency_ns = u64::MAX),
         GraphError::Latency { .. }

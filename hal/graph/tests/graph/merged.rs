@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use unisono_graph::{
     DeviceId, Endpoint, GraphError, LinkReport, LinkType, NodeReport, Overlay, OverlayAction,
-    Scope, Source, VertexKind, islands, merge,
+    Scope, Source, VertexKind, Way, draw, islands, merge,
 };
 
 use crate::samples::{BOX, Machine, cores, device, fleet, link, reports};
@@ -89,6 +89,30 @@ fn a_link_needs_both_ends() {
     let graph = merge(&reports).unwrap();
     let way = |from, to| graph.ways(from, to)[0].kind.clone();
     assert_eq!([way(0, 1), way(0, 2), way(2, 1)], ["fabric", "tcp", "tcp"]);
+}
+
+#[test]
+fn whoever_moves_the_bytes_faster_counts() {
+    let mut reports = reports(&[Machine { devices: 2, ..BOX }]);
+    for (report, read) in reports.iter_mut().zip([50, 60]) {
+        let pair = |from, to, read_bytes_per_second| LinkReport {
+            from,
+            to,
+            read_bytes_per_second,
+            ..link("cable", Scope::Pair, 40, 10)
+        };
+        let (a, b) = (device(0, 0), device(0, 1));
+        // Twice in parallel, as both ranks report; and back, where nobody reads faster.
+        report.plugins[0].links = vec![pair(a, b, read), pair(a, b, read), pair(b, a, 40)];
+    }
+    let graph = merge(&reports).unwrap();
+    let way = |from, to| graph.ways(from, to)[0].clone();
+    let rates = |way: Way| (way.bytes_per_second, way.written_bytes_per_second);
+    assert_eq!(rates(way(0, 1)), (100, Some(80)));
+    assert_eq!(rates(way(1, 0)), (40, None));
+    assert_eq!(graph.ways_to_each(0, &[1])[0][0], way(0, 1));
+    let table = draw::table(&graph);
+    assert!(table.contains("50 B/s read, 40 B/s written"), "{table}");
 }
 
 #[test]

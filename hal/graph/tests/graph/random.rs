@@ -167,6 +167,8 @@ fn link(
                         LinkType::Mapped
                     },
                     bytes_per_second,
+                    written_bytes_per_second: Some(bytes_per_second / 2)
+                        .filter(|written| !posted && written % 2 == 1),
                     latency_ns,
                     shared: None,
                     rail,

@@ -40,6 +40,7 @@ pub fn link(kind: &str, scope: Scope, bytes_per_second: u64, latency_ns: u64) ->
         from: DeviceId::default(),
         to: DeviceId::default(),
         bytes_per_second,
+        read_bytes_per_second: 0,
         latency_ns,
         shared: u32::from(scope == Scope::Network),
         rail: 0,

@@ -307,5 +307,6 @@ fn raw(info: &LinkInfo) -> abi::LinkInfo {
     raw.bytes_per_second = info.bytes_per_second;
     raw.latency_ns = info.latency_ns;
     raw.rail = info.rail;
+    raw.read_bytes_per_second = info.read_bytes_per_second;
     raw
 }

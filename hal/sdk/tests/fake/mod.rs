@@ -70,6 +70,7 @@ impl Instance for Fake {
             to: DeviceId::default(),
             kind: "a-kind-that-is-too-long".into(),
             bytes_per_second: 10,
+            read_bytes_per_second: 0,
             latency_ns: 20,
             rail: 30,
         }])

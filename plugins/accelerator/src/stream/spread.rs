@@ -1,11 +1,12 @@
-//! Copies to several other devices at once.
+//! Copies to several other devices at once, or from several.
 //!
 //! A native stream does one copy after the other, and a copy uses one link: a device with a link to each of
 //! seven others would use one of them at a time. So copies to other devices that follow each other are
 //! gathered, and those to different devices are put on native streams of their own, *branches*, that begin
 //! behind all that came before and that the stream waits for before it goes on. Nobody can tell that from
 //! one after the other: they read this device's memory and write that of different others, so none reads
-//! or overwrites what another writes.
+//! or overwrites what another writes. So are copies from other devices: they read those and write places of
+//! this device's memory that lie apart.
 //!
 //! A branch has a hardware queue, of which there are few, and waits on it for what came before. Only one
 //! stream uses it at a time, until all that it was given is done: of two that shared it, one could wait for
@@ -46,8 +47,9 @@ pub(crate) struct Branch<R: Runtime> {
 /// What a stream has to spread.
 #[derive(Debug)]
 pub(super) struct Spread<R: Runtime> {
-    /// Copies that were not handed over, and the devices they go to.
+    /// Copies that were not handed over, and the other devices that they go to or, all of them, come from.
     gathered: Vec<(CommandCopy, DeviceId)>,
+    inwards: bool,
     branches: Vec<Branch<R>>,
 }
 
@@ -55,6 +57,7 @@ impl<R: Runtime> Spread<R> {
     pub(super) fn new() -> Self {
         Self {
             gathered: Vec::new(),
+            inwards: false,
             branches: Vec::new(),
         }
     }
@@ -79,15 +82,32 @@ impl<R: Runtime> AcceleratorStream<R> {
         };
         let own = self.device.runtime.id();
         let on_device = |view: &MemoryView| view.host == 0;
-        if !on_device(&from) || !on_device(&to) || from.device != own || to.device == own {
+        if !on_device(&from) || !on_device(&to) || (from.device == own) == (to.device == own) {
             return Ok(false);
         }
+        let inwards = to.device == own;
         // What came before comes before it on the stream itself.
         self.flush()?;
-        if self.spread.gathered.len() == MOST {
+        let Spread {
+            gathered,
+            inwards: before,
+            ..
+        } = &self.spread;
+        let turns = inwards != *before;
+        let is_apart = |(other, _): &(CommandCopy, DeviceId)| {
+            let bytes = if other.dst < copy.dst {
+                other.bytes
+            } else {
+                copy.bytes
+            };
+            other.dst.abs_diff(copy.dst) >= bytes
+        };
+        if turns || gathered.len() == MOST || inwards && !gathered.iter().all(is_apart) {
             self.spread()?;
         }
-        self.spread.gathered.push((*copy, to.device));
+        self.spread.inwards = inwards;
+        let other = if inwards { from.device } else { to.device };
+        self.spread.gathered.push((*copy, other));
         Ok(true)
     }
 
@@ -105,9 +125,9 @@ impl<R: Runtime> AcceleratorStream<R> {
 
     fn spread_all(&mut self, gathered: &[(CommandCopy, DeviceId)]) -> Result<()> {
         let mut devices: Vec<DeviceId> = Vec::with_capacity(BRANCHES + 1);
-        for (_, to) in gathered {
-            if !devices.contains(to) {
-                devices.push(*to);
+        for (_, other) in gathered {
+            if !devices.contains(other) {
+                devices.push(*other);
             }
         }
         let device = Arc::clone(&self.device);
@@ -129,8 +149,9 @@ impl<R: Runtime> AcceleratorStream<R> {
             }
         }
         let mut done = Ok(());
-        for (copy, to) in gathered {
-            let lane = devices.iter().position(|device| device == to).unwrap_or(0);
+        for (copy, other) in gathered {
+            let lane = devices.iter().position(|device| device == other);
+            let lane = lane.unwrap_or(0);
             // The first device's are the stream's own.
             let lane = lane % (branches.len() + 1);
             let branch = lane.checked_sub(1).map(|at| branches[at].native);
@@ -152,20 +173,21 @@ impl<R: Runtime> AcceleratorStream<R> {
         done
     }
 
-    /// Hands over what was gathered by calls that each copy to different devices at once. Copies to one
-    /// device come one after the other, as they may overwrite what another wrote.
+    /// Hands over what was gathered by calls that each copy to, or from, different devices at once. Copies to one
+    /// device come one after the other, as they may overwrite what another wrote, and so do those from one, by its
+    /// link.
     fn at_once(&mut self, gathered: &[(CommandCopy, DeviceId)]) -> Result<()> {
         let runtime = &*self.device.runtime;
         let mut left: Vec<(CommandCopy, DeviceId)> = gathered.to_vec();
         while !left.is_empty() {
             let (mut now, mut devices) = (Vec::with_capacity(BRANCHES + 1), Vec::new());
-            left.retain(|(copy, to)| {
-                let later = devices.contains(to) || now.len() == runtime.copies_at_once();
+            left.retain(|(copy, other)| {
+                let later = devices.contains(other) || now.len() == runtime.copies_at_once();
                 if !later {
                     now.push(*copy);
                 }
-                // Behind one that comes later nothing to its device comes now.
-                devices.push(*to);
+                // Behind one that comes later nothing of its device comes now.
+                devices.push(*other);
                 later
             });
             // SAFETY: checked to be memory of devices; the submitter's promise keeps it until the command

@@ -67,6 +67,13 @@ fn sound(case: &Case) -> Checked {
             "{} carries {rate} B/s",
             link.kind
         );
+        let read = link.read_bytes_per_second;
+        let reads = link.link_type == LinkType::Mapped && (rate + 1..1 << 50).contains(&read);
+        ensure!(
+            read == 0 || reads,
+            "{} carries {rate} B/s written and {read} B/s read: of a mapped link more, else 0",
+            link.kind
+        );
         let latency = link.latency_ns;
         ensure!(
             (1..10_000_000_000).contains(&latency),

@@ -56,6 +56,9 @@ pub struct BoxFile {
     /// takes.
     #[serde(default)]
     pub copy_bytes_per_second: u64,
+    /// The same of copies that the receiving device makes, if they are not as fast as the sender's.
+    #[serde(default)]
+    pub read_bytes_per_second: Option<u64>,
     /// What the driver or the devices lack.
     #[serde(default)]
     pub lacks: Vec<Capability>,

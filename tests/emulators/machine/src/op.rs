@@ -347,16 +347,16 @@ impl Running<'_> {
     /// Takes the time that a link takes.
     fn pace(&self, from: Place, to: Place, bytes: u64) {
         if from != to && matches!((from, to), (Place::Device(_), Place::Device(_))) {
-            self.take_time(bytes);
+            let facts = &self.machine.facts;
+            let is_read = to == Place::Device(self.device.index);
+            let read = facts.read_bytes_per_second.filter(|_| is_read);
+            take(bytes, read.unwrap_or(facts.copy_bytes_per_second));
         }
     }
 
     /// The time that a link takes for so many bytes.
     pub(crate) fn take_time(&self, bytes: u64) {
-        let rate = self.machine.facts.copy_bytes_per_second;
-        if rate > 0 && bytes > 0 {
-            std::thread::sleep(Duration::from_secs_f64(bytes as f64 / rate as f64));
-        }
+        take(bytes, self.machine.facts.copy_bytes_per_second);
     }
 
     fn fold(&self, dst: u64, src: u64, bytes: u64, fold: Fold) -> Result<(), Broken> {
@@ -476,5 +476,12 @@ impl Running<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Waits as long as a link takes for so many bytes; a rate of 0 takes no time.
+fn take(bytes: u64, rate: u64) {
+    if rate > 0 && bytes > 0 {
+        std::thread::sleep(Duration::from_secs_f64(bytes as f64 / rate as f64));
     }
 }

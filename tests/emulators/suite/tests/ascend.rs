@@ -5,14 +5,15 @@
 )]
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use libloading::Library;
 use unisono::hal::{Batch, MemoryKind, MemoryRequest, Queue, State, Status};
 use unisono::plan::Op;
 use unisono::{DataType, Error, PluginRequest, RawCall, ReduceOp, Sizes};
 use unisono_emulated_tests::{
-    Emulated, Values, a_few, all_done, all_reduce, answer, attempts, conforms, every_collective,
-    every_type, fp8_and_scaled, own_device,
+    Emulated, Values, a_few, all_done, all_reduce, answer, attempts, call, conforms,
+    every_collective, every_type, fp8_and_scaled, own_device,
 };
 use unisono_emulator::Place;
 use unisono_tests::{Count, threads};
@@ -409,6 +410,37 @@ fn three_processes_under_many_seeds() {
     }
 }
 
+/// What receivers read lies in the sender's memory, which its maker alone frees: not before they are done.
+#[test]
+fn a_sender_that_leaves_is_read_first() {
+    const LEN: usize = 3000;
+    let test = "a_sender_that_leaves_is_read_first";
+    let Some(machine) = Emulated::new(test, SECOND, |text| text) else {
+        return;
+    };
+    let ranks = machine.job(test, 2).start(|rank| {
+        let world = rank.init(own_device("ascend"));
+        let data = Values::<i32>::new(world.device(), LEN);
+        for turn in 0..4 {
+            let pair = world.split(Some(0), 0).expect("a pair").expect("of both");
+            let expected = [turn; LEN];
+            if world.rank() == 0 {
+                data.write(&expected);
+                call(&pair, Op::Send { to: 1 }, (&data, &data), LEN, None);
+                drop(pair);
+            } else {
+                std::thread::sleep(Duration::from_millis(100));
+                call(&pair, Op::Recv { from: 0 }, (&data, &data), LEN, None);
+                assert!(data.read() == expected, "turn {turn}");
+            }
+            world.barrier().expect("a barrier");
+        }
+        world.finalize().expect("finalize");
+        rank.say("done");
+    });
+    all_done(&ranks.finish());
+}
+
 /// A device's links to other devices: to which, kind and rate.
 fn reported(machine: &Emulated, test: &str, device: u32) -> BTreeSet<String> {
     let ranks = machine.job(test, 1).start(move |rank| {
@@ -422,8 +454,10 @@ fn reported(machine: &Emulated, test: &str, device: u32) -> BTreeSet<String> {
             .iter()
             .filter(|link| link.from == own && link.to != own);
         for link in others {
-            let rate = link.bytes_per_second / 1_000_000_000;
-            rank.say(&format!("{} {} {rate}", link.to[12], link.kind));
+            let [written, read] =
+                [link.bytes_per_second, link.read_bytes_per_second].map(|rate| rate as f64 / 1e9);
+            let line = format!("{} {} {written}/{read}", link.to[12], link.kind);
+            rank.say(line.trim_end_matches("/0"));
         }
     });
     let exits = ranks.finish();
@@ -440,7 +474,7 @@ fn each_pair_has_a_link_of_its_own() {
     let Some(machine) = Emulated::new(test, SECOND, |text| text) else {
         return;
     };
-    let all: Vec<String> = (1..8).map(|to| format!("{to} hccs 28")).collect();
+    let all: Vec<String> = (1..8).map(|to| format!("{to} hccs 19.3/25.7")).collect();
     assert_eq!(reported(&machine, test, 0), all.into_iter().collect());
 }
 
@@ -452,13 +486,13 @@ fn a_link_that_is_down_is_none() {
         return;
     };
     let expected = [
-        "1 hccs 28",
-        "2 hccs 28",
+        "1 hccs 19.3/25.7",
+        "2 hccs 19.3/25.7",
         "3 pcie 24",
-        "4 hccs 28",
-        "5 hccs 28",
-        "6 hccs 28",
-        "7 hccs 28",
+        "4 hccs 19.3/25.7",
+        "5 hccs 19.3/25.7",
+        "6 hccs 19.3/25.7",
+        "7 hccs 19.3/25.7",
     ];
     assert_eq!(reported(&machine, test, 0), lines(&expected));
 }

@@ -202,7 +202,9 @@ fn uses_all_seven(explained: &[Explained], kind: &str) {
 
 #[test]
 fn a_mesh_on_910b() {
-    let links: &[&[&str]] = &[&["hccs", "56", "28", "ranks", "each"]];
+    let links: &[&[&str]] = &[&[
+        "hccs", "56", "25.7", "read,", "19.3", "written", "ranks", "each",
+    ]];
     let found = chooses(
         "a_mesh_on_910b",
         ("ascend910bx8", "ascend"),
@@ -210,6 +212,10 @@ fn a_mesh_on_910b() {
         &ON_A_MESH,
     );
     uses_all_seven(&found, "hccs");
+    for Explained { text, .. } in &found {
+        let who = "the receiver reads the sender's memory";
+        assert!(text.contains(who), "{text}");
+    }
 }
 
 #[test]
@@ -317,7 +323,7 @@ fn level_by_level_on_910a() {
 #[test]
 fn a_mesh_with_a_dead_link() {
     let test = "a_mesh_with_a_dead_link";
-    let links: &[&[&str]] = &[&["hccs", "54", "28"], &["pcie", "2", "24", "yes"]];
+    let links: &[&[&str]] = &[&["hccs", "54", "25.7", "19.3"], &["pcie", "2", "24", "yes"]];
     let rows = [
         row("all_reduce", SHORT, MESH),
         row("all_reduce", LONG, &["mesh_two_shot"]),
@@ -377,7 +383,7 @@ fn level_by_level_across_boxes() {
     for (name, plugin, link) in [
         ("h100x8", "cuda", ["nvlink", "450"]),
         ("mi300x8", "rocm", ["xgmi", "64"]),
-        ("ascend910bx8", "ascend", ["hccs", "28"]),
+        ("ascend910bx8", "ascend", ["hccs", "25.7"]),
     ] {
         let Some(machine) = Emulated::new(test, name, |text| text) else {
             return;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use unisono::ReduceOp;
+use unisono::{InitOptions, ReduceOp};
 use unisono_emulated_tests::{Emulated, Values, all_done, all_reduce, call, others, own_device};
 use unisono_tests::{Count, threads};
 
@@ -16,21 +16,40 @@ fn gathers(
     ranks: u32,
     rate: u64,
 ) -> Option<Duration> {
-    let paced = |text: String| {
-        format!("{text}\ncopy_bytes_per_second: {rate}\ndelays: {{one_in: 0, longest_us: 0}}\n")
-    };
+    let paced = format!("copy_bytes_per_second: {rate}");
+    gathers_so(test, (name, plugin), ranks, &paced, "")
+}
+
+/// The same, with the links' pace in the machine's words, and a parameter of the plugin's.
+fn gathers_so(
+    test: &str,
+    (name, plugin): (&str, &'static str),
+    ranks: u32,
+    paced: &str,
+    parameter: &str,
+) -> Option<Duration> {
+    let paced = |text: String| format!("{text}\n{paced}\ndelays: {{one_in: 0, longest_us: 0}}\n");
     let machine = Emulated::new(test, name, paced)?;
     let job = machine
         .job(test, 1)
         .env("TEST_RANKS", ranks)
-        .env("TEST_PLUGIN", plugin);
+        .env("TEST_PLUGIN", plugin)
+        .env("TEST_PARAMETER", parameter);
     let exits = job.start(|rank| {
         let variable = |name: &str| std::env::var(name).unwrap_or_default();
         let (ranks, plugin) = (
             variable("TEST_RANKS").parse().unwrap_or(1),
             variable("TEST_PLUGIN").leak() as &str,
         );
-        let times = threads(ranks, own_device(plugin), move |world| {
+        let own = own_device(plugin);
+        let parameter = variable("TEST_PARAMETER");
+        let options = move |options: &mut InitOptions| {
+            own(options);
+            let parameter = parameter.split_once('=');
+            let parameter = parameter.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            options.plugins[0].params.extend(parameter);
+        };
+        let times = threads(ranks, options, move |world| {
             let device = world.device();
             let part = Values::<f32>::new(device, SHARE);
             let whole = Values::<f32>::new(device, SHARE * ranks as usize);
@@ -63,6 +82,25 @@ fn a_mesh_uses_its_links_at_once() {
     println!("all_gather over seven links: {took:?}, a link alone {link:?}");
     assert!(took >= link, "{took:?}: a link takes {link:?}");
     assert!(took < link * 3, "{took:?}: a link takes {link:?}");
+}
+
+/// Where links carry more for who reads, receivers read, over all links at once.
+#[test]
+fn a_mesh_is_read_where_reads_are_faster() {
+    let test = "a_mesh_is_read_where_reads_are_faster";
+    let (written, read) = (4_000_000, 20_000_000);
+    let paced = format!("copy_bytes_per_second: {written}\nread_bytes_per_second: {read}");
+    let took = |parameter| gathers_so(test, ("ascend910bx8", "ascend"), 8, &paced, parameter);
+    let Some(reading) = took("") else {
+        return;
+    };
+    // No faster, as this says: so senders write.
+    let writing = took("hccs_bytes_per_second=28000000000").expect("it is the same machine");
+    let link = |rate| Duration::from_secs_f64((SHARE * size_of::<f32>()) as f64 / f64::from(rate));
+    println!("all_gather over seven links, by reads: {reading:?}, by writes {writing:?}");
+    assert!(reading >= link(read), "{reading:?}");
+    assert!(reading < link(read) * 3, "{reading:?}: {:?}", link(read));
+    assert!(writing >= link(written), "{writing:?}");
 }
 
 /// Its devices have four queues, which streams need for themselves: a kernel copies to all seven at once.
@@ -121,7 +159,13 @@ fn long_messages_under_many_seeds() {
                 let plugin: &str = plugin.leak();
                 let salt = std::env::var("TEST_SALT").ok();
                 let salt: u64 = salt.and_then(|text| text.parse().ok()).unwrap_or(0);
-                threads(4, own_device(plugin), move |world| {
+                let own = own_device(plugin);
+                // Also with so few slots that a device reads from one peer after the other.
+                let options = move |options: &mut InitOptions| {
+                    own(options);
+                    options.memory.slots = 2 + salt as u32 % 3;
+                };
+                threads(4, options, move |world| {
                     all_reduce::<f32>(&world, 700_001, ReduceOp::Sum, salt);
                     others::<i32>(&world, 150_001, salt);
                 });

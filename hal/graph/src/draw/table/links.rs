@@ -13,6 +13,7 @@ struct Class<'a> {
     kind: &'a str,
     link_type: LinkType,
     bytes_per_second: std::cmp::Reverse<u64>,
+    written: Option<u64>,
     latency_ns: u64,
     rail: u32,
     shared: bool,
@@ -33,6 +34,7 @@ pub(super) fn write(out: &mut String, graph: &LinkGraph) {
             kind: &link.kind,
             link_type: link.link_type,
             bytes_per_second: std::cmp::Reverse(link.bytes_per_second),
+            written: link.written_bytes_per_second,
             latency_ns: link.latency_ns,
             rail: link.rail,
             shared: link.shared.is_some(),
@@ -60,7 +62,7 @@ pub(super) fn write(out: &mut String, graph: &LinkGraph) {
             ends.len().to_string(),
             class.plugin.to_owned(),
             class.link_type.as_str().to_owned(),
-            units::bandwidth(class.bytes_per_second.0),
+            bandwidth(class),
             if class.latency_ns > 0 {
                 units::latency(class.latency_ns)
             } else {
@@ -82,6 +84,15 @@ pub(super) fn write(out: &mut String, graph: &LinkGraph) {
     }
     out.push_str("\nLinks\n");
     columns.write(out);
+}
+
+/// What they carry; also where senders write, if receivers read faster.
+fn bandwidth(class: &Class<'_>) -> String {
+    let best = units::bandwidth(class.bytes_per_second.0);
+    match class.written {
+        None => best,
+        Some(written) => format!("{best} read, {} written", units::bandwidth(written)),
+    }
 }
 
 /// Which vertices links join, in a few words.

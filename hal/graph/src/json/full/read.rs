@@ -217,6 +217,7 @@ impl Reader<'_> {
             kind: link.kind,
             link_type: link.link_type,
             bytes_per_second: link.bytes_per_second,
+            written_bytes_per_second: link.written_bytes_per_second,
             latency_ns: link.latency_ns,
             shared,
             rail: link.rail,
