@@ -1,7 +1,7 @@
 //! Where the lines, counters and slots of a communicator lie in each rank's memory.
 //!
 //! Every rank owns one arena: a *signal* part (flag lines that peers write, counters that only this
-//! rank uses) and a *slots* part (staging that peers fill). Both are laid out alike on all ranks, so
+//! rank uses) and a *slots* part (staging that peers fill, or fetch from). Both are laid out alike on all ranks, so
 //! that a rank knows the address of any line in a peer's arena from the base that it imported.
 //!
 //! One block of the signal part a peer:
@@ -21,8 +21,8 @@
 //!
 //! Where a device's streams record graphs, the signal part has three such sets of blocks one after another.
 //! The second and the third are for recorded calls alone: data flags, and credits in the places of data
-//! flags, one a slot. Their slots are the half from which posted links send, as where calls are recorded
-//! there are none.
+//! flags, one a slot. Their slots are the half from which posted links send and peers fetch, as where calls are
+//! recorded nothing does.
 //!
 //! A signature must stay readable until its put is given back, hence a flag line for each put. Puts
 //! are given back some at a time: see [`Arena::credit`].
@@ -106,7 +106,7 @@ impl Arena {
     }
 
     /// Bytes of the slots part: for each peer D slots to receive, and D to send from over posted
-    /// links (untouched, hence free, where the link is mapped).
+    /// links or for the peer to fetch from (untouched, hence free, where this rank writes the peer's).
     #[must_use]
     pub fn slots_bytes(&self) -> u64 {
         2 * u64::from(self.ranks) * u64::from(self.depth) * self.slot_bytes
@@ -172,7 +172,7 @@ impl Arena {
         (u64::from(peer) * u64::from(self.depth) + u64::from(slot)) * self.slot_bytes
     }
 
-    /// Offset, in the slots part, of the slots from which this rank sends by posted links: they lie to
+    /// Offset, in the slots part, of the slots from which this rank sends by posted links or peers fetch: they lie to
     /// each other as those do that it receives into.
     #[must_use]
     pub fn sends(&self) -> u64 {

@@ -6,7 +6,7 @@ mod loads;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use unisono_graph::units;
+use unisono_graph::{Way, units};
 use unisono_plan::cost::{Cost, Picoseconds};
 use unisono_plan::geometry::Sizes;
 use unisono_plan::traffic::{Traffic, add_traffic};
@@ -159,7 +159,9 @@ impl Communicator {
         traffic.retain(|_, elements| *elements > 0);
         let bytes = traffic.into_iter();
         let bytes = bytes.map(|(pair, elements)| (pair, elements.saturating_mul(element)));
-        let loads = Loads::new(self.graph(), self.members(), bytes.collect());
+        let (graph, fetches) = (self.graph(), self.shared.fetches);
+        let rate = |from, to, way: &Way| fetches.rate(graph, from, to, way);
+        let loads = Loads::new(graph, self.members(), bytes.collect(), rate);
         Ok(Bottleneck {
             cost: winner.cost,
             busiest: loads.busiest(),

@@ -212,9 +212,16 @@ fn with_links(
     // Each pair is asked about more often than the graph should be searched.
     let count = members.len() as u32;
     let mut pairs: Vec<Pair> = Vec::with_capacity(members.len() * members.len());
+    let mut written = Rate::UNKNOWN;
     for (place, &from) in (0..).zip(members) {
         let ways = world.graph.ways_to_each(from, members);
         for ((other, &to), ways) in (0..).zip(members).zip(&ways) {
+            let fetched = |way: &&Way| fetches.has(&world.graph, from, to, way);
+            if let Some(rate) =
+                (ways.first().filter(fetched)).and_then(|way| way.written_bytes_per_second)
+            {
+                written = written.min(Rate::bytes_per_second(rate));
+            }
             pairs.push(if refused.has(place, other) {
                 staged(&mut ports, from)
             } else {
@@ -227,6 +234,7 @@ fn with_links(
     let found = templates(count, pair);
     Fabric::new(&node_of, &described, ranks, link)
         .and_then(|fabric| fabric.with_templates(found, &node_of, &described, ranks, link))
+        .map(|fabric| fabric.with_written(written))
         .expect("a communicator has a rank, and each is on a node of the table")
 }
 

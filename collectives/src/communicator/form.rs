@@ -25,7 +25,7 @@ use super::support::Support;
 use crate::arena::Arena;
 use crate::error::{Error, Result};
 use crate::execute::{
-    Bells, Fetch, Holdings, Lane, Near, Own, Peer, Posted, SIGNAL_WINDOW, SLOTS_WINDOW, Way,
+    Bells, Fetch, Holdings, Kept, Lane, Near, Own, Peer, Posted, SIGNAL_WINDOW, SLOTS_WINDOW, Way,
 };
 use crate::ground;
 use crate::progress::Policy;
@@ -50,6 +50,7 @@ pub(super) fn form(
 }
 
 fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Result<Arc<Shared>> {
+    crate::execute::sweep();
     let forming = Forming::new(world, id, members)?;
     let peers = if forming.members.len() > 1 {
         forming.connect()?
@@ -215,8 +216,7 @@ impl<'a> Forming<'a> {
         Ok(Connected {
             peers,
             holdings: Holdings {
-                linked,
-                memories,
+                kept: Kept { linked, memories },
                 arena_bytes,
                 bells,
             },
@@ -428,7 +428,8 @@ impl<'a> Forming<'a> {
             signal,
             slots,
             bell,
-            inline: plain,
+            // What is fetched lies in slots.
+            inline: plain && fetch == Fetch::default(),
             fetch,
         })
     }

@@ -21,7 +21,8 @@ const NAMED: usize = 6;
 pub enum MemoryPath {
     /// The sender writes the receiver's memory, which it has mapped.
     Mapped,
-    /// The receiver reads the sender's memory, which it has mapped: by the link between them that is faster.
+    /// The receiver reads the sender's memory, which it has mapped, since that is faster over their link. Into windows
+    /// senders write nevertheless.
     Fetched,
     /// Through memory of the host, which both devices reach.
     Staged,

@@ -115,6 +115,7 @@ impl Shared {
         linked: Vec<linked::Told>,
     ) -> Arc<Self> {
         let position = members.iter().position(|m| *m == world.rank);
+        let let_go = LetGo::new(lane.lock().fetching());
         let shared = Arc::new(Self {
             id,
             rank: position.unwrap_or(0) as u32,
@@ -125,7 +126,7 @@ impl Shared {
             fabric,
             plans: Plans::default(),
             windows: Windows::default(),
-            let_go: LetGo::default(),
+            let_go,
             mapped,
             policy,
             name,
@@ -188,17 +189,14 @@ impl Shared {
             return false;
         }
         self.flush(FLUSH);
-        if self.lane.failure().is_none() && !self.lane.lock().is_read() {
-            log::warn!(
-                "rank {}: a peer has not read what this rank sent by `{}`, which is gone: the memory is kept \
-                 until the process ends. Finalize communicators, or receive before senders leave",
-                self.rank,
-                self.name
-            );
-            std::mem::forget(self.lane.clone());
-        }
         // Who fails later need not wait for this rank.
         self.let_go.tell(self, &self.lane.lock());
+        crate::execute::sweep();
+        let failed = self.lane.failure().is_some();
+        let unheard = failed && !self.let_go.lingering(self).is_empty();
+        if !failed || unheard {
+            self.lane.lock().leave_memory(unheard);
+        }
         self.world.control.forget(self.id);
         true
     }

@@ -5,16 +5,29 @@ use unisono_hal::{Cpu, LinkedMemory, Memory};
 /// What a lane keeps until its streams and links are gone.
 #[derive(Default)]
 pub(crate) struct Holdings {
+    pub kept: Kept,
+    /// Bytes of this rank's arenas.
+    pub arena_bytes: u64,
+    /// Bells that the host rings for the stream.
+    pub bells: Option<Bells>,
+}
+
+/// What is freed when a lane is gone, or later.
+#[derive(Default)]
+pub(crate) struct Kept {
     /// What links know of the arenas.
     #[expect(dead_code, reason = "held, and taken back with the lane")]
     pub linked: Vec<LinkedMemory>,
     /// What peers gave to map, then this rank's arenas: freed in this order.
     #[expect(dead_code, reason = "held, and freed with the lane")]
     pub memories: Vec<Memory>,
-    /// Bytes of this rank's arenas.
-    pub arena_bytes: u64,
-    /// Bells that the host rings for the stream.
-    pub bells: Option<Bells>,
+}
+
+impl Holdings {
+    /// What outlives the lane.
+    pub(super) fn take(&mut self) -> Kept {
+        std::mem::take(&mut self.kept)
+    }
 }
 
 /// Bells of peers that sleep on one, where the stream that signals them rings none: whoever sees that

@@ -8,6 +8,7 @@ mod direct;
 mod group;
 mod holdings;
 mod lane;
+mod left;
 mod links;
 mod lower;
 mod mark;
@@ -25,8 +26,9 @@ mod unchecked;
 use unisono_hal::Batch;
 
 pub(crate) use direct::Direct;
-pub(crate) use holdings::{Bells, Holdings};
+pub(crate) use holdings::{Bells, Holdings, Kept};
 pub(crate) use lane::{Lane, OnFailure, is_abort};
+pub(crate) use left::sweep;
 pub(crate) use mark::{Flag, Gate, Mark};
 pub(crate) use op::{Op, PeerBuffers, Planned};
 pub(crate) use peer::{Fetch, Near, Own, Peer, Posted, SIGNAL_WINDOW, SLOTS_WINDOW, Way};

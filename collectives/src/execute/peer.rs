@@ -9,6 +9,7 @@ use std::time::Instant;
 use unisono_hal::{Batch, Link, Put};
 use unisono_plan::Blocks;
 
+use super::left::Unread;
 use super::place::Run;
 use crate::arena::{self, Arena, Counter, INLINE, INLINE_OFFSET};
 use crate::progress::Alongside;
@@ -124,7 +125,7 @@ pub(crate) struct Own {
 /// that does not reach that.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Near {
-    /// For commands of this rank's device. Its links send from `sends` on.
+    /// For commands of this rank's device. Its links send from `sends` on, and peers fetch from there.
     pub signal: u64,
     pub slots: u64,
     pub sends: u64,
@@ -217,7 +218,7 @@ impl Peer {
         bytes <= INLINE && matches!(self.way, Way::Mapped { inline: true, .. })
     }
 
-    fn fetch(&self) -> Fetch {
+    pub(super) fn fetch(&self) -> Fetch {
         match self.way {
             Way::Mapped { fetch, .. } => fetch,
             Way::Own | Way::Posted(_) => Fetch::default(),
@@ -423,10 +424,13 @@ impl Peer {
         posted.puts += 1;
     }
 
-    /// Whether the peer has fetched all that it is to fetch from this rank's memory.
-    pub(super) fn is_read(&self, own: &Own) -> bool {
-        let given_back = || arena::read(self.near.signal_host + own.arena.credit_flag(self.rank));
-        !self.fetch().sent || given_back() == self.sent
+    /// What the peer has not fetched yet of what it is to fetch from this rank's memory.
+    pub(super) fn unread(&self, own: &Own) -> Option<Unread> {
+        let unread = Unread {
+            given_back: self.near.signal_host + own.arena.credit_flag(self.rank),
+            sent: self.sent,
+        };
+        (self.fetch().sent && !unread.is_over()).then_some(unread)
     }
 
     /// After the peer has ended its link: true if it has all that this rank ever put. What is left

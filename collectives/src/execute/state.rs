@@ -8,10 +8,11 @@ use unisono_plan::Op as PlanOp;
 
 use super::group::{Beside, Messages};
 use super::holdings::{Bells, Holdings};
+use super::left::{self, Unread};
 use super::mark::{Gate, Mark};
 use super::notices::Notices;
 use super::op::Op;
-use super::peer::{Ended, Own, Peer, Posted, Way};
+use super::peer::{Ended, Fetch, Own, Peer, Posted, Way};
 use super::recorded::Recorded;
 use super::repeat::Repeats;
 use super::track::{BUDGET, Common, Fed, Track};
@@ -191,10 +192,32 @@ impl State {
             })
     }
 
-    /// Whether the peers have fetched all that this rank put: its memory is read no more.
-    pub(crate) fn is_read(&self) -> bool {
-        let peers = &self.common.peers;
-        peers.iter().all(|peer| peer.is_read(&self.common.own))
+    /// Leaves the memory that peers read for as long as they do, though the communicator goes: until they have fetched
+    /// all that this rank put, or for ever if `unheard`, as after a failure nobody can tell. Not while this rank uses it.
+    pub(crate) fn leave_memory(&mut self, unheard: bool) {
+        if !unheard && !self.is_idle() {
+            return;
+        }
+        let unread = self
+            .common
+            .peers
+            .iter()
+            .filter_map(|peer| peer.unread(&self.common.own));
+        let unread: Vec<Unread> = unread.collect();
+        if unheard {
+            std::mem::forget(self.holdings.take());
+        } else if !unread.is_empty() {
+            left::leave(unread, self.holdings.take());
+        }
+    }
+
+    /// The ranks that fetch what this rank puts, and those from which it fetches.
+    pub(crate) fn fetching(&self) -> [Vec<u32>; 2] {
+        let of = |which: fn(&Fetch) -> bool| {
+            let peers = self.common.peers.iter().filter(|peer| which(&peer.fetch()));
+            peers.map(|peer| peer.rank).collect()
+        };
+        [of(|fetch| fetch.sent), of(|fetch| fetch.received)]
     }
 
     /// The tracks, the one that has the oldest work first.

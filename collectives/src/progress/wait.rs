@@ -126,7 +126,8 @@ impl Progress {
 }
 
 /// A failed call returns only when nothing can touch the caller's buffers any more: neither this
-/// rank's queues nor, in windows, another rank that has not heard of the failure yet.
+/// rank's queues nor, in windows, another rank that has not heard of the failure yet. Nor may one read the memory from
+/// which it fetches, which goes with the communicator.
 fn drain(lane: &Arc<Lane>, limit: Duration, watch: &dyn Watch) {
     let end = Instant::now() + limit;
     loop {
@@ -146,8 +147,8 @@ fn drain(lane: &Arc<Lane>, limit: Duration, watch: &dyn Watch) {
         if Instant::now() > end {
             if drained {
                 log::error!(
-                    "ranks {lingering:?} did not let go of this rank's windows within {limit:?} of a \
-                     failure, and may still write them"
+                    "ranks {lingering:?} did not let go of this rank's memory within {limit:?} of a \
+                     failure, and may still use it: its windows, and what it sent"
                 );
             } else {
                 log::error!(

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{DeviceClass, DeviceId, LinkType, NodeId, ReportError, system::SystemReport};
 
 /// The first byte of a report; another means another layout.
-const LAYOUT: u8 = 1;
+const LAYOUT: u8 = 2;
 /// A report larger than this is refused unread.
 const MAX_BYTES: usize = 16 << 20;
 

@@ -82,12 +82,12 @@ pub unsafe trait Runtime: Send + Sync + Sized + 'static {
     /// # Safety
     /// As [`copy`](Self::copy).
     unsafe fn copy_pieces(&self, stream: Self::Stream, command: &CommandCopy) -> Result<()>;
-    /// How many copies to different devices one call takes that does them at once, on one queue; 0 if
-    /// there is no such call.
+    /// How many copies to, or from, different devices one call takes that does them at once, on one queue;
+    /// 0 if there is no such call.
     fn copies_at_once(&self) -> usize {
         0
     }
-    /// Copies of one piece each, to different devices, at once: no more than
+    /// Copies of one piece each, to or from different devices, at once: no more than
     /// [`copies_at_once`](Self::copies_at_once).
     ///
     /// # Safety

@@ -114,6 +114,8 @@ pub struct Fabric {
     measured: Option<Arc<Measurements>>,
     shaped: Arc<[Shaped]>,
     missing: Arc<[(Family, String)]>,
+    /// What links carry where a rank writes into a peer's window, if that is less.
+    pub(super) written: Rate,
     /// The fingerprint of the fabric of which this one is a calibrated version.
     origin: Option<u64>,
 }
@@ -199,6 +201,7 @@ impl Fabric {
             measured: None,
             shaped: Arc::default(),
             missing: Arc::default(),
+            written: Rate::UNKNOWN,
             origin: None,
         })
     }
@@ -242,6 +245,14 @@ impl Fabric {
     #[must_use]
     pub fn with_measurements(mut self, measured: Measurements) -> Self {
         self.measured = (!measured.is_empty()).then(|| Arc::new(measured));
+        self
+    }
+
+    /// The same fabric, on which links carry so much where a rank writes into a peer's window: less than their rate, which
+    /// is that of their receivers' reads.
+    #[must_use]
+    pub fn with_written(mut self, rate: Rate) -> Self {
+        self.written = rate;
         self
     }
 

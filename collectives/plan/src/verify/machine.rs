@@ -39,6 +39,8 @@ pub(super) struct Rank {
     blocked: Option<Waits>,
     /// Puts to come that have their slots.
     granted: u32,
+    /// Waits to come whose puts were there.
+    met: u32,
 }
 
 /// All ranks, their channels and their memory.
@@ -75,6 +77,7 @@ impl<'a> Machine<'a> {
             cursor: Cursor::START,
             blocked: None,
             granted: 0,
+            met: 0,
         };
         Self {
             programs,
@@ -168,7 +171,8 @@ impl<'a> Machine<'a> {
             let piece = at.round.wrapping_sub(u32::from(step.skew));
             if piece < self.settings.pieces_of(program, step.action) {
                 let number = at.cursor.number() as usize;
-                if let Some(waits) = self.slots_of_group(index, step, piece) {
+                let early = self.slots_of_group(index, step, piece);
+                if let Some(waits) = early.or_else(|| self.puts_of_group(index, step, piece)) {
                     self.running[index].blocked = Some(waits);
                     return Ok(());
                 }
@@ -223,6 +227,49 @@ impl<'a> Machine<'a> {
             program.advance(&mut cursor);
         }
         self.running[index].granted = (met.len() as u32).saturating_sub(1);
+        None
+    }
+
+    /// Waits for all puts whose waits come from here on with nothing but this rank's own work and their releases between
+    /// them. As above, who waits for fewer together waits for less.
+    fn puts_of_group(&mut self, index: usize, first: Step, piece: u32) -> Option<Waits> {
+        let program = &self.programs[index];
+        if !self.settings.early_waits || !matches!(first.action, Action::Wait { .. }) {
+            return None;
+        }
+        if let Some(left) = self.running[index].met.checked_sub(1) {
+            self.running[index].met = left;
+            return None;
+        }
+        let mut cursor = self.running[index].cursor;
+        let mut met: Vec<u32> = Vec::new();
+        while let Some(step) = program.at(cursor) {
+            if step.skew != first.skew {
+                break;
+            }
+            let runs = piece < self.settings.pieces_of(program, step.action);
+            match step.action {
+                _ if !runs => {}
+                Action::Wait { from, .. } => {
+                    if met.contains(&from) {
+                        break;
+                    }
+                    let channel = self.channel(from, program.rank);
+                    if channel.current.is_some() {
+                        break;
+                    }
+                    if channel.queue.is_empty() {
+                        return Some(Waits::PutFrom(from));
+                    }
+                    met.push(from);
+                }
+                Action::Copy { .. } | Action::Reduce { .. } => {}
+                Action::Release { from } if met.contains(&from) => {}
+                Action::Release { .. } | Action::Put { .. } => break,
+            }
+            program.advance(&mut cursor);
+        }
+        self.running[index].met = (met.len() as u32).saturating_sub(1);
         None
     }
 

@@ -50,25 +50,38 @@ pub struct Settings {
     /// Whether every pair of ranks of an all_to_all has a message of its own size, of which no
     /// other rank knows. Then `pieces` is the most of any pair.
     pub unequal: bool,
+    /// Whether a rank waits for all puts that it can before it goes on with the first, with nothing but its own work
+    /// between the waits: then their releases come later. Who runs programs may do so where a channel has a slot more
+    /// than [`MIN_SLOTS`].
+    pub early_waits: bool,
 }
 
 impl Settings {
     /// The cases that settle all others for programs with this largest skew: the fewest slots and
-    /// more, a message that fills the pipeline and messages that don't, both placements.
+    /// more, a message that fills the pipeline and messages that don't, both placements; and early waits.
     pub fn all(max_skew: u16) -> impl Iterator<Item = Settings> {
-        [MIN_SLOTS, 2 * MIN_SLOTS]
+        let pieces = [1, 2, u32::from(max_skew) + 2];
+        let orders = [
+            (MIN_SLOTS, false),
+            (2 * MIN_SLOTS, false),
+            (MIN_SLOTS + 1, true),
+        ];
+        orders
             .into_iter()
-            .flat_map(move |slots| {
-                [1, 2, u32::from(max_skew) + 2]
-                    .into_iter()
-                    .flat_map(move |pieces| {
-                        [false, true].into_iter().map(move |in_place| Settings {
-                            slots,
-                            pieces,
-                            in_place,
-                            unequal: false,
-                        })
-                    })
+            .flat_map(move |order| pieces.map(|pieces| (order, pieces)))
+            .flat_map(|((slots, early_waits), pieces)| {
+                let placements = if early_waits {
+                    &[false][..]
+                } else {
+                    &[false, true]
+                };
+                placements.iter().map(move |&in_place| Settings {
+                    slots,
+                    pieces,
+                    in_place,
+                    unequal: false,
+                    early_waits,
+                })
             })
     }
 }

@@ -15,6 +15,7 @@ const PLAIN: Settings = Settings {
     pieces: 3,
     in_place: false,
     unequal: false,
+    early_waits: false,
 };
 const IN_PLACE: Settings = Settings {
     in_place: true,

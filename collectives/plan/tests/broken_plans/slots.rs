@@ -89,6 +89,43 @@ fn a_slot_that_comes_back_only_after_a_put_beside_it() {
     verify(&apart, PLAIN).unwrap();
 }
 
+/// Whoever fetches from several ranks may wait for all their puts before it gives back the first: that takes a slot more.
+#[test]
+fn a_put_beside_one_that_waits_for_its_release() {
+    let signal = |to| {
+        let value = Value::Empty;
+        at(0, Action::Put { to, value })
+    };
+    let hear = |from| {
+        let blocks = Blocks::NONE;
+        [Action::Wait { from, blocks }, Action::Release { from }].map(|action| at(0, action))
+    };
+    let mut plan = plan(Algorithm::Dissemination, Op::Barrier, 3);
+    // Rank 2 puts when rank 1 has put a third time, for which the first is to be given back.
+    plan[0]
+        .steps
+        .extend([hear(1), hear(2), hear(1), hear(1)].concat());
+    plan[1].steps.extend([0, 0, 0, 2].map(signal));
+    plan[2].steps.extend(hear(1));
+    plan[2].steps.push(signal(0));
+    let in_turn = Settings { pieces: 1, ..PLAIN };
+    verify(&plan, in_turn).unwrap();
+    let early_waits = Settings {
+        early_waits: true,
+        ..in_turn
+    };
+    let error = reject(&plan, early_waits);
+    let Fault::Deadlock { blocked } = &error.fault else {
+        panic!("{error}")
+    };
+    assert_eq!(blocked[0].waits, Waits::PutFrom(2));
+    let with_room = Settings {
+        slots: 3,
+        ..early_waits
+    };
+    verify(&plan, with_room).unwrap();
+}
+
 #[test]
 fn more_puts_ahead_than_slots() {
     let mut plan = plan(Algorithm::MeshOneShot, Op::AllReduce, 2);

@@ -16,10 +16,17 @@ pub(super) struct Loads<'a> {
 }
 
 impl<'a> Loads<'a> {
-    pub(super) fn new(graph: &'a LinkGraph, members: &'a [u32], bytes: Traffic) -> Self {
+    /// `rate` is what the way between two ranks of the job carries, in bytes a second.
+    pub(super) fn new(
+        graph: &'a LinkGraph,
+        members: &'a [u32],
+        bytes: Traffic,
+        rate: impl Fn(u32, u32, &Way) -> u64,
+    ) -> Self {
         let way = |((from, to), bytes): ((u32, u32), u64)| {
             let (a, b) = (members.get(from as usize)?, members.get(to as usize)?);
-            let way = graph.ways(*a, *b).into_iter().next()?;
+            let mut way = graph.ways(*a, *b).into_iter().next()?;
+            way.bytes_per_second = rate(*a, *b, &way);
             Some(((from, to), (bytes, way)))
         };
         Self {
@@ -141,6 +148,10 @@ mod tests {
     use super::super::Bottleneck;
     use super::*;
 
+    fn reported(_: u32, _: u32, way: &Way) -> u64 {
+        way.bytes_per_second
+    }
+
     /// Eight devices, each joined to each.
     fn mesh() -> LinkGraph {
         let nodes: Vec<String> = (0..8)
@@ -177,7 +188,7 @@ mod tests {
         let graph = mesh();
         let pairs = (0..4).flat_map(|a| (0..4).map(move |b| (a, b)));
         let bytes = pairs.filter(|(a, b)| a != b).map(|pair| (pair, 1 << 20));
-        let loads = Loads::new(&graph, &[1, 3, 5, 7], bytes.collect());
+        let loads = Loads::new(&graph, &[1, 3, 5, 7], bytes.collect(), reported);
         let text = bottleneck(&loads).to_string();
         assert!(text.contains("75 % transfer, 25 % latency"), "{text}");
         assert!(text.contains("uses 3 of each device's 7 links"), "{text}");
@@ -211,7 +222,7 @@ mod tests {
         }
         let graph = builder.build().unwrap();
         let bytes = [((0, 1), 1_000_000), ((0, 2), 1_000_000)];
-        let found = Loads::new(&graph, &[0, 1, 2], bytes.into()).busiest();
+        let found = Loads::new(&graph, &[0, 1, 2], bytes.into(), reported).busiest();
         let found = found.unwrap();
         assert_eq!(
             (found.what.as_str(), found.bytes),
@@ -228,7 +239,7 @@ mod tests {
             .collect();
         bytes.insert((2, 3), 28_000_000);
         let members: Vec<u32> = (0..8).collect();
-        let found = bottleneck(&Loads::new(&graph, &members, bytes));
+        let found = bottleneck(&Loads::new(&graph, &members, bytes, reported));
         let busiest = found.busiest.as_ref().unwrap();
         assert!(
             busiest.what.ends_with("from rank 2 to rank 3"),

@@ -12,7 +12,7 @@
 //! verifier's proof. What a wait of the group needs comes before that wait in it, hence before the second next put of any
 //! peer of the group can have been waited for here, and needs of a peer at most the two puts that come behind its put in
 //! the group. With three slots or more, which is asked for, those need no release that is held back. So what was proved
-//! to go on goes on.
+//! to go on goes on. The verifier proves as much of every plan, by running it so (`Settings::early_waits`).
 
 use unisono_plan::{Action, Place, Step, Value, ir};
 
@@ -32,10 +32,20 @@ struct Put {
     bytes: u64,
     /// Its wait.
     wait: ir::Cursor,
-    /// Nothing is done with it but one copy at most.
-    once: bool,
-    /// The step of that copy, if it can come at once.
-    copy: Option<u32>,
+    taken: Taken,
+    /// The copy that is made of it can come at once.
+    at_once: bool,
+}
+
+/// What is done with a put between its wait and its release.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    /// Nothing: it need not be read.
+    Not,
+    /// One copy is made of it, to a place of this rank's.
+    Once,
+    /// It is an operand, or is copied several times, or nobody looked so far.
+    Often,
 }
 
 /// What is fetched together.
@@ -55,11 +65,12 @@ impl Group {
 impl Lowering<'_> {
     /// At a wait for a put that this rank fetches, or the first of several: writes the waits and the copies.
     pub(super) fn fetch(&mut self, op: &Op, first: &Step, at: ir::Cursor, piece: u64) {
-        let Action::Wait { from, .. } = first.action else {
+        let Action::Wait { from, blocks } = first.action else {
             return;
         };
         let peer = &self.peers[from as usize];
-        if !peer.is_fetched() || peer.early {
+        let is_signal = op.planned.packed(blocks, piece) == 0;
+        if !peer.is_fetched() || peer.early || is_signal {
             return;
         }
         // A wait for a peer that waits for what was not told.
@@ -76,14 +87,15 @@ impl Lowering<'_> {
             self.peers[put.from as usize].early = true;
         }
         let is_alone = group.puts.len() == 1;
-        for put in group.puts.iter().filter(|put| put.bytes > 0) {
+        for put in &group.puts {
             let peer = &mut self.peers[put.from as usize];
-            let slot = peer.current_slot(&self.own);
-            if put.copy.is_some() || put.once && is_alone {
-                peer.lies = Lies::There;
-            } else {
-                let far = peer.far_slot(&self.own);
-                self.stream.copy(slot, far, put.bytes);
+            match put.taken {
+                Taken::Not => {}
+                Taken::Once if put.at_once || is_alone => peer.lies = Lies::There,
+                Taken::Once | Taken::Often => {
+                    let (slot, far) = (peer.current_slot(&self.own), peer.far_slot(&self.own));
+                    self.stream.copy(slot, far, put.bytes);
+                }
             }
         }
         for step in &group.copies {
@@ -127,8 +139,8 @@ impl Lowering<'_> {
                         from: *from,
                         bytes,
                         wait: at,
-                        once: self.is_taken_once(op, *from, at, piece),
-                        copy: None,
+                        taken: self.taken(op, *from, at, piece),
+                        at_once: false,
                     });
                     if !joins {
                         break;
@@ -137,10 +149,11 @@ impl Lowering<'_> {
                 Action::Copy {
                     src: Place::Slot { from, .. },
                     ..
-                } if at_once && group.of(*from).is_some_and(|put| put.once) => {
-                    if let Some(put) = group.of(*from) {
-                        put.copy = Some(at.number());
-                    }
+                } if at_once
+                    && let Some(put) = group.of(*from)
+                    && put.taken == Taken::Once =>
+                {
+                    put.at_once = true;
                     group.copies.push(step);
                 }
                 Action::Copy { .. } | Action::Reduce { .. } => at_once = false,
@@ -152,41 +165,41 @@ impl Lowering<'_> {
         group
     }
 
-    /// Whether nothing is done with a put but one copy at most, between its wait and its release.
-    fn is_taken_once(&self, op: &Op, from: u32, wait: ir::Cursor, piece: u64) -> bool {
+    /// What is done with the put of a wait.
+    fn taken(&self, op: &Op, from: u32, wait: ir::Cursor, piece: u64) -> Taken {
         let program = &op.planned.program;
         let is_it =
             |place: &Place| matches!(place, Place::Slot { from: slot, .. } if *slot == from);
-        let (mut at, mut copies) = (wait, 0);
+        let (mut at, mut taken) = (wait, Taken::Not);
         for _ in 0..SIGHT {
             program.advance(&mut at);
             let Some(step) = program.at(at) else {
-                return false;
+                return Taken::Often;
             };
             if piece >= op.planned.geometry.pieces_of(&step.action, program.ranks) {
                 continue;
             }
             match &step.action {
-                Action::Release { from: released } if *released == from => return copies <= 1,
-                Action::Wait { from: other, .. } if *other == from => return false,
+                Action::Release { from: released } if *released == from => return taken,
+                Action::Wait { from: other, .. } if *other == from => return Taken::Often,
                 Action::Copy { dst, src } if is_it(src) => {
-                    if !matches!(dst, Place::Local { .. }) {
-                        return false;
+                    if taken == Taken::Once || !matches!(dst, Place::Local { .. }) {
+                        return Taken::Often;
                     }
-                    copies += 1;
+                    taken = Taken::Once;
                 }
                 Action::Reduce { a, b, .. }
                 | Action::Put {
                     value: Value::Reduce { a, b, .. },
                     ..
-                } if is_it(a) || is_it(b) => return false,
+                } if is_it(a) || is_it(b) => return Taken::Often,
                 Action::Put {
                     value: Value::Copy(src),
                     ..
-                } if is_it(src) => return false,
+                } if is_it(src) => return Taken::Often,
                 _ => {}
             }
         }
-        false
+        Taken::Often
     }
 }

@@ -93,15 +93,20 @@ impl Links {
             })
             .collect();
         for (key, figures) in &self.found {
+            let is_mapped = figures.link_type == LinkType::Mapped;
             builder.link(NewLink {
                 from: key.from,
                 to: key.to,
                 plugin: key.plugin.clone(),
                 kind: key.kind.clone(),
                 link_type: figures.link_type,
-                bytes_per_second: figures.bytes_per_second,
+                // One rank may have it as a posted link.
+                bytes_per_second: match is_mapped {
+                    true => figures.bytes_per_second,
+                    false => figures.written,
+                },
                 written_bytes_per_second: Some(figures.written)
-                    .filter(|written| *written < figures.bytes_per_second),
+                    .filter(|written| is_mapped && *written < figures.bytes_per_second),
                 latency_ns: figures.latency_ns,
                 shared: figures
                     .group

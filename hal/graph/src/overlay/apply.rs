@@ -62,10 +62,17 @@ fn change(
             let rate = bytes_per_second.unwrap_or(reported.bytes_per_second);
             let shared = group(builder, shared.as_deref(), way, rate)?;
             for link in builder.links_mut().iter_mut().filter(|link| meant(link)) {
-                link.bytes_per_second = bytes_per_second.unwrap_or(link.bytes_per_second);
-                // Who moves the bytes faster stays so, unless the rate is no more than what is written.
-                let faster = |written: &u64| *written < link.bytes_per_second;
-                link.written_bytes_per_second = link.written_bytes_per_second.filter(faster);
+                if let Some(rate) = *bytes_per_second {
+                    // Who moves the bytes faster stays so, by as much.
+                    let in_proportion = |written: u64| {
+                        let scaled = u128::from(written) * u128::from(rate);
+                        (scaled / u128::from(link.bytes_per_second.max(1))) as u64
+                    };
+                    let written = link.written_bytes_per_second.map(in_proportion);
+                    link.written_bytes_per_second =
+                        written.filter(|written| (1..rate).contains(written));
+                    link.bytes_per_second = rate;
+                }
                 link.latency_ns = latency_ns.unwrap_or(link.latency_ns);
                 link.shared = shared.or(link.shared);
                 link.source = source.clone();

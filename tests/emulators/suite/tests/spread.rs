@@ -101,6 +101,7 @@ fn a_mesh_is_read_where_reads_are_faster() {
     assert!(reading >= link(read), "{reading:?}");
     assert!(reading < link(read) * 3, "{reading:?}: {:?}", link(read));
     assert!(writing >= link(written), "{writing:?}");
+    assert!(reading < writing / 2, "{reading:?}, {writing:?}");
 }
 
 /// Its devices have four queues, which streams need for themselves: a kernel copies to all seven at once.

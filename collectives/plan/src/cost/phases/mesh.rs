@@ -63,6 +63,10 @@ pub(super) fn two_shot(work: &mut Work, op: Op, m: &Message<'_>) {
 /// The plans over windows: "enter" and "done", and one pass over the data.
 pub(super) fn windows(work: &mut Work, op: Op, m: &Message<'_>) {
     let mesh = m.fabric.mesh;
+    let written = Pattern {
+        rate: mesh.rate.min(m.fabric.written),
+        ..mesh
+    };
     work.signals(mesh, 1);
     let mut round = |pattern: Pattern, bytes: Ratio, reduced: Ratio, latency: bool| {
         let pattern = Pattern {
@@ -82,7 +86,7 @@ pub(super) fn windows(work: &mut Work, op: Op, m: &Message<'_>) {
     match op {
         Op::AllReduce => {
             round(mesh, read(m.share), m.rest, false);
-            round(mesh, m.share, Ratio::ZERO, true);
+            round(written, m.share, Ratio::ZERO, true);
         }
         Op::ReduceScatter => round(mesh, read(m.share), m.rest, true),
         Op::Broadcast { .. } => {
@@ -90,6 +94,6 @@ pub(super) fn windows(work: &mut Work, op: Op, m: &Message<'_>) {
             let fan = if mesh.by_core { 1 } else { mesh.fan };
             round(mesh.with_fan(fan), m.s, Ratio::ZERO, true);
         }
-        _ => round(mesh, m.share, Ratio::ZERO, true),
+        _ => round(written, m.share, Ratio::ZERO, true),
     }
 }
