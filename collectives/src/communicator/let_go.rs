@@ -5,12 +5,8 @@
 //! quiet, and a failed call returns when all peers have told so, are dead or have left. Windows are
 //! on one node, and so are ranks that fetch from each other, so these are few messages.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
-
-use unisono_bootstrap::Tag;
-
 use super::Shared;
+use super::told_once::ToldOnce;
 use crate::execute::State;
 
 /// The number of this message among a communicator's.
@@ -20,9 +16,7 @@ pub(super) struct LetGo {
     /// The ranks that fetch what this rank puts, and those from which it fetches.
     readers: Vec<u32>,
     read: Vec<u32>,
-    told: AtomicBool,
-    /// The ranks that have told this one, or are gone.
-    heard: Mutex<Vec<u32>>,
+    told: ToldOnce,
 }
 
 impl LetGo {
@@ -30,15 +24,14 @@ impl LetGo {
         Self {
             readers,
             read,
-            told: AtomicBool::new(false),
-            heard: Mutex::default(),
+            told: ToldOnce::new(LET_GO),
         }
     }
 
     /// Whether the peers are still to be told.
     pub(super) fn is_due(&self, shared: &Shared) -> bool {
         let touches = shared.windows.are_reached() || !self.read.is_empty();
-        touches && !self.told.load(Ordering::Relaxed)
+        touches && !self.told.is_told()
     }
 
     /// Tells the peers, if that is due and this rank's queues are quiet; true if nothing is due any
@@ -50,45 +43,19 @@ impl LetGo {
         if !state.is_drained() {
             return false;
         }
-        if !self.told.swap(true, Ordering::Relaxed) {
-            for (_, member) in concerned(shared, &self.read) {
-                if let Err(error) = shared.world.control.send(member, tag(shared), &[]) {
-                    log::debug!("telling rank {member} that its memory is free: {error}");
-                }
-            }
-        }
+        self.told.tell(shared, concerned(shared, &self.read));
         true
     }
 
     /// The ranks that may still touch this rank's windows, or read its memory.
     pub(super) fn lingering(&self, shared: &Shared) -> Vec<u32> {
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut lingering = Vec::new();
-        for (rank, member) in concerned(shared, &self.readers) {
-            if heard.contains(&rank) {
-                continue;
-            }
-            match shared.world.control.try_recv(member, tag(shared)) {
-                Ok(None) => lingering.push(rank),
-                // An error: it is dead or has left.
-                Ok(Some(_)) | Err(_) => heard.push(rank),
-            }
-        }
-        lingering
+        self.told.missing(shared, concerned(shared, &self.readers))
     }
 }
 
-/// The ranks that windows concern, which are all others, else some: as the communicator and as the job count them.
-fn concerned(shared: &Shared, some: &[u32]) -> impl Iterator<Item = (u32, u32)> {
+/// The ranks that windows concern, which are all others, else some.
+fn concerned(shared: &Shared, some: &[u32]) -> impl Iterator<Item = u32> {
     let all = shared.windows.are_reached();
-    (0..)
-        .zip(shared.members.iter().copied())
-        .filter(move |(rank, _)| *rank != shared.rank && (all || some.contains(rank)))
-}
-
-fn tag(shared: &Shared) -> Tag {
-    Tag {
-        communicator: shared.id,
-        sequence: LET_GO,
-    }
+    let others = (0..shared.members.len() as u32).filter(|rank| *rank != shared.rank);
+    others.filter(move |rank| all || some.contains(rank))
 }

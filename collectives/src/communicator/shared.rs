@@ -14,6 +14,7 @@ use super::let_go::LetGo;
 use super::linked;
 use super::plans::Plans;
 use super::refused::Refused;
+use super::stopped::Stopped;
 use super::support::Support;
 use super::window::Windows;
 use super::wire;
@@ -56,6 +57,7 @@ pub(crate) struct Shared {
     pub windows: Windows,
     /// Who has let go of windows since a failure.
     let_go: LetGo,
+    stopped: Stopped,
     /// By rank: whether its memory is mapped here.
     mapped: Vec<bool>,
     pub policy: Policy,
@@ -116,6 +118,7 @@ impl Shared {
     ) -> Arc<Self> {
         let position = members.iter().position(|m| *m == world.rank);
         let let_go = LetGo::new(lane.lock().fetching());
+        let stopped = Stopped::new(&world.graph, &members, lane.lock().sharing());
         let shared = Arc::new(Self {
             id,
             rank: position.unwrap_or(0) as u32,
@@ -127,6 +130,7 @@ impl Shared {
             plans: Plans::default(),
             windows: Windows::default(),
             let_go,
+            stopped,
             mapped,
             policy,
             name,
@@ -236,6 +240,13 @@ impl Shared {
 
     /// News from the control channel.
     pub(crate) fn handle(&self, event: &Event) {
+        self.take_in(event);
+        if self.lane.failure().is_some() {
+            self.stopped.advance(self);
+        }
+    }
+
+    fn take_in(&self, event: &Event) {
         match event {
             Event::Dead { rank, reason, .. } => {
                 if let Some(rank) = self.rank_of(*rank) {
@@ -289,8 +300,9 @@ impl Shared {
     /// Looks at deadlines, or after a failure at what is left; how soon to look again.
     pub(crate) fn look(&self, now: Instant) -> Option<Duration> {
         if self.lane.failure().is_some() {
+            let is_waiting = self.stopped.advance(self);
             let replays = self.wind_down_replays(SOON, LOOK);
-            return if self.wind_down() {
+            return if self.wind_down() || is_waiting {
                 Some(SOON)
             } else {
                 replays

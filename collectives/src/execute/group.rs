@@ -106,12 +106,12 @@ impl Beside {
     }
 
     /// Drops what has not started.
-    pub(super) fn abort(&mut self) {
+    pub(super) fn drop_rest(&mut self) {
         self.then.clear();
         self.waiting.clear();
         self.strands.clear();
         for track in &mut self.tracks {
-            track.abort();
+            track.drop_rest();
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use unisono_hal::{Device, Queue, Recording, Stream};
+use unisono_hal::{Device, DeviceKind, Queue, Recording, Stream};
 use unisono_plan::Op as PlanOp;
 
 use super::group::{Beside, Messages};
@@ -22,6 +22,8 @@ use crate::signature::{Call, CallKind};
 /// Collectives that a rank remembers, to tell others what it called when.
 const HISTORY: usize = 64;
 
+/// How long a device's waits are held after a failure, at most, for peers that do not say that they know of it.
+const HEARD: Duration = Duration::from_secs(1);
 /// How long the news that explains a suspicious error may take to arrive.
 pub(super) const GRACE: Duration = Duration::from_secs(1);
 
@@ -42,6 +44,8 @@ pub(crate) struct State {
     pub(super) recorded: Option<Box<Recorded>>,
     /// What others recorded.
     pub(super) notices: Notices,
+    /// After a failure: until when the waits are held at most.
+    held: Option<Instant>,
     /// Freed after the streams and the links.
     holdings: Holdings,
 }
@@ -66,6 +70,7 @@ impl State {
             gates: Vec::new(),
             recorded: None,
             notices: Notices::default(),
+            held: None,
             holdings,
         }
     }
@@ -408,10 +413,19 @@ impl State {
     }
 
     /// Releases every wait on this rank's flags and drops what has not started.
+    /// Drops what has not started and releases every wait: of a device that shares memory with peers, once they know of
+    /// the failure.
     pub(super) fn abort(&mut self) {
-        self.poison();
-        self.main.abort();
-        self.beside.abort();
+        self.release_others();
+        self.main.drop_rest();
+        self.beside.drop_rest();
+        let is_shared = |peer: &Peer| matches!(peer.way, Way::Mapped { .. });
+        let is_device = self.common.device.info().kind != DeviceKind::Cpu;
+        if is_device && self.common.peers.iter().any(is_shared) {
+            self.held = Some(Instant::now() + HEARD);
+        } else {
+            self.release_waits();
+        }
         for peer in &mut self.common.peers {
             if let Way::Posted(posted) = &mut peer.way {
                 posted.link.aborter().abort();
@@ -421,12 +435,38 @@ impl State {
         }
     }
 
-    /// A peer may be writing the same flags, so this is repeated until the streams are drained.
-    fn poison(&self) {
+    /// Whether the device's waits were not released yet, after a failure.
+    pub(crate) fn holds_waits(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Releases the waits of this rank's streams, which drop what has not started where they can.
+    pub(crate) fn release_waits(&mut self) {
+        self.held = None;
+        self.poison();
+        self.main.stream.aborter().abort();
+        for track in &self.beside.tracks {
+            track.stream.aborter().abort();
+        }
+    }
+
+    /// The ranks that share memory with this one.
+    pub(crate) fn sharing(&self) -> Vec<u32> {
+        let peers = self.common.peers.iter();
+        let shares = peers.filter(|peer| matches!(peer.way, Way::Mapped { .. }));
+        shares.map(|peer| peer.rank).collect()
+    }
+
+    /// Releases what waits outside of this rank's queues: streams of the user's, and replays.
+    fn release_others(&self) {
         self.gates.iter().for_each(|gate| gate.release());
         if let Some(recorded) = &self.recorded {
             recorded.release();
         }
+    }
+
+    /// A peer may be writing the same flags, so this is repeated until the streams are drained.
+    fn poison(&self) {
         let arena = self.common.own.arena;
         // A rank alone has no flags.
         let peers = self.common.peers.iter();
@@ -442,7 +482,12 @@ impl State {
         if !busy(&self.main) && !self.beside.tracks.iter().any(busy) {
             return;
         }
-        self.poison();
+        self.release_others();
+        match self.held {
+            Some(until) if Instant::now() < until => {}
+            Some(_) => self.release_waits(),
+            None => self.poison(),
+        }
         let _ = self.main.stream.poll(BUDGET);
         for track in &mut self.beside.tracks {
             let _ = track.stream.poll(BUDGET);

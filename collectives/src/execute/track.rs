@@ -530,9 +530,8 @@ impl Track {
         Ok(count)
     }
 
-    /// Drops what has not started.
-    pub(super) fn abort(&mut self) {
-        self.stream.aborter().abort();
+    /// Drops what was not handed to the stream.
+    pub(super) fn drop_rest(&mut self) {
         // An op that has begun keeps its buffers until the stream is drained.
         if (self.lowered || !self.cursor.is_start() || self.direct.take().is_some())
             && let Some(op) = self.queue.pop_front()

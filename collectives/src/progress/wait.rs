@@ -136,6 +136,8 @@ fn drain(lane: &Arc<Lane>, limit: Duration, watch: &dyn Watch) {
             lane.advance(&mut state);
             state.is_drained()
         };
+        // The device may wait for the others to know.
+        watch.look(Instant::now());
         let lingering = if drained {
             watch.lingering()
         } else {
