@@ -54,6 +54,8 @@ pub struct Counted {
     pub lane: Stage,
     /// What copying and reducing within a rank takes at most, in picoseconds.
     pub local_ps: f64,
+    /// Of the chunks so many go side by side, each on a tree or route of its own; less than 1 counts as 1.
+    pub side_by_side: f64,
     /// The bytes that pass each edge.
     pub edge_bytes: Vec<u64>,
     /// About how many steps all ranks have when nothing is cut.
@@ -66,7 +68,7 @@ impl Counted {
     /// The time in picoseconds, when the message goes in so many chunks.
     #[must_use]
     pub fn ps(&self, chunks: u64) -> f64 {
-        let chunks = chunks.max(1) as f64;
+        let chunks = (chunks as f64 / self.side_by_side.max(1.0)).max(1.0);
         let through: f64 = (self.stages.iter())
             .map(|stage| stage.latency_ps + stage.busy_ps / chunks)
             .sum();

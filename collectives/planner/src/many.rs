@@ -2,7 +2,7 @@
 
 use unisono_bound::Bound;
 use unisono_network::Network;
-use unisono_plan::Template;
+use unisono_plan::{Op, Template};
 
 use crate::PlanError;
 use crate::candidate::{Knob, Source};
@@ -105,6 +105,29 @@ fn length(network: &Network, request: &Request, scored: &Scored) -> u64 {
     counted.max(scored.source.steps(request.op, ranks, scored.knob))
 }
 
+/// The lanes of a source of many ranks.
+fn lanes_of(network: &Network, source: &Source, op: Op, bytes: u64) -> Lanes {
+    let lanes = source.lanes().last().copied().unwrap_or(Lanes::Path);
+    match (op, source) {
+        // On a path links serve what has the longest way first; but those that share one go one after the other, and short
+        // ones had better overlap.
+        (Op::Gather { .. } | Op::Scatter { .. }, Source::Routes(routes)) => {
+            let block = bytes as f64 / f64::from(network.ranks().max(1));
+            let takes_longer_than_its_latency = routes.first().is_some_and(|route| {
+                let facts = network.path_facts(&route.edges);
+                let hops = route.edges.len().max(1) as f64;
+                block / facts.bytes_per_second as f64 * 1e9 > facts.latency_ns as f64 / hops
+            });
+            if takes_longer_than_its_latency {
+                Lanes::Path
+            } else {
+                lanes
+            }
+        }
+        _ => lanes,
+    }
+}
+
 /// All candidates that can be counted.
 fn count(
     network: &Network,
@@ -118,7 +141,7 @@ fn count(
     let mut add = |source: Source, counted: Counted| {
         let most = source.most_chunks(op, network.ranks(), bytes);
         let chunks = counted.best_chunks(most);
-        let lanes = source.lanes().last().copied().unwrap_or(Lanes::Path);
+        let lanes = lanes_of(network, &source, op, bytes);
         let scored = Scored {
             ps: counted.ps(chunks).max(least_ps),
             knob: Knob { chunks, lanes },
@@ -133,14 +156,15 @@ fn count(
     };
     let mut templates: Vec<Template> = Vec::new();
     for source in sources {
+        let lanes = lanes_of(network, &source, op, bytes);
         let counted = match &source {
             Source::Programs(template) => {
                 templates.push(template.clone());
                 continue;
             }
-            Source::Trees(packing) => counted::trees(network, op, packing, bytes),
-            Source::Pairs(packing) => counted::pairs(network, packing, bytes),
-            Source::Routes(routes) => counted::routes(network, op, routes, bytes),
+            Source::Trees(packing) => counted::trees(network, op, packing, bytes, lanes),
+            Source::Pairs(packing) => counted::pairs(network, packing, bytes, lanes),
+            Source::Routes(routes) => counted::routes(network, op, routes, bytes, lanes),
         };
         add(source, counted);
     }

@@ -6,12 +6,17 @@ use unisono_plan::Op;
 
 use super::{Counted, Stage, fullest};
 use crate::schedule::Message;
+use crate::trees::{Channels, Lanes};
 
 /// What a packing of trees takes.
 #[must_use]
-pub fn trees(network: &Network, op: Op, packing: &Packing, bytes: u64) -> Counted {
+pub fn trees(network: &Network, op: Op, packing: &Packing, bytes: u64, lanes: Lanes) -> Counted {
     let message = Message::new(op, network.ranks(), bytes);
     let weights = packing.root_weights();
+    let mut channels = Channels::new(
+        &packing.trees.iter().map(|t| t.weight).collect::<Vec<_>>(),
+        lanes,
+    );
     let mut sum = Sum::new(network);
     for tree in &packing.trees {
         let block = match op.has_block_per_rank() {
@@ -19,8 +24,10 @@ pub fn trees(network: &Network, op: Op, packing: &Packing, bytes: u64) -> Counte
             false => message.whole(),
         };
         let weight = weights[tree.root as usize].max(1) as f64;
-        let share = (block.end - block.start) as f64 * tree.weight as f64 / weight;
-        let fill = sum.tree(tree, share);
+        let part = tree.weight as f64 / weight;
+        sum.part(part);
+        let share = (block.end - block.start) as f64 * part;
+        let fill = sum.tree(tree, share, channels.next(tree.weight).count);
         sum.fill(fill);
     }
     sum.finish()
@@ -28,14 +35,23 @@ pub fn trees(network: &Network, op: Op, packing: &Packing, bytes: u64) -> Counte
 
 /// What a packing of pairs of trees takes.
 #[must_use]
-pub fn pairs(network: &Network, packing: &PairPacking, bytes: u64) -> Counted {
+pub fn pairs(network: &Network, packing: &PairPacking, bytes: u64, lanes: Lanes) -> Counted {
     let total = packing.total().max(1) as f64;
+    let weights: Vec<u64> = packing
+        .pairs
+        .iter()
+        .map(|pair| pair.reduce.weight)
+        .collect();
+    let mut channels = Channels::new(&weights, lanes);
     let mut sum = Sum::new(network);
     for pair in &packing.pairs {
-        let share = bytes as f64 * pair.reduce.weight as f64 / total;
+        let part = pair.reduce.weight as f64 / total;
+        sum.part(part);
+        let share = bytes as f64 * part;
+        let lanes = channels.next(pair.reduce.weight).count;
         let (up, down) = (
-            sum.tree(&pair.reduce, share),
-            sum.tree(&pair.distribute, share),
+            sum.tree(&pair.reduce, share, lanes),
+            sum.tree(&pair.distribute, share, lanes),
         );
         sum.fill(Stage {
             latency_ps: up.latency_ps + down.latency_ps,
@@ -47,8 +63,10 @@ pub fn pairs(network: &Network, packing: &PairPacking, bytes: u64) -> Counted {
 
 /// What routes take, those of one pair of ranks one after the other.
 #[must_use]
-pub fn routes(network: &Network, op: Op, routes: &[Route], bytes: u64) -> Counted {
+pub fn routes(network: &Network, op: Op, routes: &[Route], bytes: u64, lanes: Lanes) -> Counted {
     let message = Message::new(op, network.ranks(), bytes);
+    let weights: Vec<u64> = routes.iter().map(|route| route.weight).collect();
+    let mut channels = Channels::new(&weights, lanes);
     let mut sum = Sum::new(network);
     let ends = |route: &Route| (route.ranks.first().copied(), route.ranks.last().copied());
     for of_pair in routes.chunk_by(|a, b| ends(a) == ends(b)) {
@@ -62,8 +80,9 @@ pub fn routes(network: &Network, op: Op, routes: &[Route], bytes: u64) -> Counte
         };
         for route in of_pair {
             let part = route.weight as f64 / weights.max(1) as f64;
+            sum.part(part);
             let share = (block.end - block.start) as f64 * part;
-            let hop = sum.hop(&route.edges, share);
+            let hop = sum.hop(&route.edges, share, channels.next(route.weight).count);
             let hops = route.ranks.len().saturating_sub(1) as f64;
             sum.fill(Stage {
                 latency_ps: hop.latency_ps,
@@ -72,7 +91,15 @@ pub fn routes(network: &Network, op: Op, routes: &[Route], bytes: u64) -> Counte
             sum.steps += hops as u64;
         }
     }
-    sum.finish()
+    let mut counted = sum.finish();
+    if let Op::Gather { .. } | Op::Scatter { .. } = op {
+        // What has the longest way goes first, and the rest while it is on its way.
+        for stage in &mut counted.stages {
+            let way = stage.busy_ps - counted.fullest_ps;
+            stage.busy_ps = way.max(counted.fullest_ps - stage.latency_ps);
+        }
+    }
+    counted
 }
 
 struct Sum<'n> {
@@ -81,6 +108,8 @@ struct Sum<'n> {
     /// What goes over a path for one tree or route: each has lanes of its own.
     lane: Stage,
     fill: Stage,
+    /// The largest part of what one rank has for others that goes one way.
+    largest: f64,
     steps: u64,
 }
 
@@ -91,12 +120,17 @@ impl<'n> Sum<'n> {
             loads: vec![0.0; network.edges().len()],
             lane: Stage::default(),
             fill: Stage::default(),
+            largest: 0.0,
             steps: 0,
         }
     }
 
-    /// Sends a share over a path.
-    fn hop(&mut self, path: &[EdgeId], share: f64) -> Stage {
+    fn part(&mut self, part: f64) {
+        self.largest = self.largest.max(part);
+    }
+
+    /// Sends a share over a path, of which as many chunks are on their way as it has lanes.
+    fn hop(&mut self, path: &[EdgeId], share: f64, lanes: u32) -> Stage {
         for &edge in path {
             self.loads[edge as usize] += share;
         }
@@ -105,13 +139,14 @@ impl<'n> Sum<'n> {
             latency_ps: facts.latency_ns as f64 * 1e3,
             busy_ps: share / facts.bytes_per_second as f64 * 1e12,
         };
-        self.lane.latency_ps = self.lane.latency_ps.max(hop.latency_ps);
+        let latency_ps = hop.latency_ps / f64::from(lanes.max(1));
+        self.lane.latency_ps = self.lane.latency_ps.max(latency_ps);
         self.lane.busy_ps = self.lane.busy_ps.max(hop.busy_ps);
         hop
     }
 
     /// Sends a share over all edges of a tree, and says how long the longest way to the root is.
-    fn tree(&mut self, tree: &Tree, share: f64) -> Stage {
+    fn tree(&mut self, tree: &Tree, share: f64, lanes: u32) -> Stage {
         let count = tree.parents.len();
         let mut far: Vec<Option<Stage>> = vec![None; count];
         far[tree.root as usize] = Some(Stage::default());
@@ -124,7 +159,7 @@ impl<'n> Sum<'n> {
                 at = tree.parents[at] as usize;
             }
             while let Some(next) = chain.pop() {
-                let hop = self.hop(&tree.paths[next], share);
+                let hop = self.hop(&tree.paths[next], share, lanes);
                 self.steps += 2;
                 let parent = far[tree.parents[next] as usize].unwrap_or_default();
                 let here = Stage {
@@ -154,6 +189,7 @@ impl<'n> Sum<'n> {
             fullest_ps,
             lane: self.lane,
             local_ps: 0.0,
+            side_by_side: 1.0 / self.largest.max(f64::MIN_POSITIVE),
             edge_bytes: self
                 .loads
                 .iter()

@@ -3,7 +3,7 @@
 use unisono_network::{Builder, Network};
 use unisono_plan::{Algorithm, Op, Template};
 
-use super::templates;
+use super::{pairs, routes, templates, trees};
 use crate::candidate::{Knob, Source};
 use crate::timing::{Speeds, simulate_schedule};
 use crate::trees::Lanes;
@@ -132,6 +132,63 @@ fn counted_times_are_near_the_simulated_ones_and_choose_well() {
         regret / choices < 0.05 && worst < 0.5,
         "{} {worst}",
         regret / choices
+    );
+}
+
+/// Trees and routes are cut about as well as by simulating each cut.
+#[test]
+fn packings_are_cut_well() {
+    let (mut sum, mut worst, mut count) = (0.0, 0.0f64, 0.0);
+    for (name, network) in [
+        ("ring of 24", ring(24, 1000)),
+        ("torus 6 x 8", torus(6, 8, 1000)),
+        ("boxes 4 x 4", boxes(4, 4, 1000)),
+    ] {
+        for op in [
+            Op::AllReduce,
+            Op::AllGather,
+            Op::Broadcast { root: 1 },
+            Op::Reduce { root: 0 },
+            Op::Gather { root: 0 },
+            Op::Scatter { root: 2 },
+        ] {
+            for bytes in [1 << 18, 1 << 20, 1 << 22] {
+                let (sources, _) = crate::plan::sources(&network, op, None);
+                let packed = sources
+                    .into_iter()
+                    .filter(|source| !matches!(source, Source::Programs(_)));
+                for source in packed {
+                    let lanes = source.lanes()[1];
+                    let counted = match &source {
+                        Source::Trees(packing) => trees(&network, op, packing, bytes, lanes),
+                        Source::Pairs(packing) => pairs(&network, packing, bytes, lanes),
+                        Source::Routes(found) => routes(&network, op, found, bytes, lanes),
+                        Source::Programs(_) => continue,
+                    };
+                    let most = source.most_chunks(op, network.ranks(), bytes).min(512);
+                    let chosen = counted.best_chunks(most);
+                    let simulated = |chunks| {
+                        let knob = Knob { chunks, lanes };
+                        let schedule = source.schedule(&network, op, bytes, knob).unwrap();
+                        let timeline = simulate_schedule(&schedule, &network, Speeds::default());
+                        timeline.unwrap().end_ps
+                    };
+                    let powers = (0..).map(|power| 1u64 << power);
+                    let all = powers.take_while(|chunks| *chunks <= most).map(simulated);
+                    let much = simulated(chosen) / all.fold(f64::INFINITY, f64::min) - 1.0;
+                    println!("{much:.3} {name}: {op} of {bytes} in {chosen} of {most}");
+                    sum += much;
+                    worst = worst.max(much);
+                    count += 1.0;
+                }
+            }
+        }
+    }
+    println!("regret {} worst {worst} of {count}", sum / count);
+    assert!(
+        sum / count < 0.05 && worst < 0.25,
+        "{} {worst}",
+        sum / count
     );
 }
 
