@@ -8,6 +8,8 @@
 //!
 //! Queues of the CPU are the library's own: what has not started is dropped, and nothing need wait.
 
+use std::time::Instant;
+
 use unisono_graph::{DeviceClass, LinkGraph};
 
 use super::Shared;
@@ -50,13 +52,13 @@ impl Stopped {
         let Some(mut state) = shared.lane.try_lock() else {
             return true;
         };
-        if !state.holds_waits() {
+        let Some(until) = state.held_until() else {
             return false;
-        }
-        if self.told.missing(shared, ranks()).is_empty() {
+        };
+        let is_waiting = Instant::now() < until && !self.told.missing(shared, ranks()).is_empty();
+        if !is_waiting {
             state.release_waits();
-            return false;
         }
-        true
+        is_waiting
     }
 }
