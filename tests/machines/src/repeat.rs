@@ -76,6 +76,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     args.link.tell_shared(&world)?;
     world.finalize()?;
+    // What a link tells of its connections as it goes is told by the thread that lets go of it last.
+    std::thread::sleep(Duration::from_millis(200));
     Ok(ExitCode::SUCCESS)
 }
 
