@@ -77,6 +77,9 @@ enum Task {
         /// The order in which cells are compared, so that another run looks at others.
         #[arg(long, default_value_t = 0)]
         seed: u64,
+        /// Compare only on the graph of this name, as the page has it ("torus 16 x 24"); may be given more than once.
+        #[arg(long = "graph", value_name = "NAME")]
+        graphs: Vec<String>,
         /// Do not write the table to vendor-docs/results.
         #[arg(long)]
         dry: bool,
@@ -144,8 +147,9 @@ fn main() -> ExitCode {
             full,
             seconds,
             seed,
+            graphs,
             dry,
-        } => regret::regret(full, seconds, seed, dry),
+        } => regret::regret(full, seconds, seed, &graphs, dry),
         Task::Conformance {
             plugin,
             expect,

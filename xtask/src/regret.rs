@@ -7,14 +7,17 @@ use crate::root;
 use crate::run::{cargo, run};
 
 /// Runs the comparison for so many seconds and writes vendor-docs/results/regret.md, or prints it. Of
-/// the full set it goes on from the cells of vendor-docs/results/regret.tsv.
-pub fn regret(full: bool, seconds: u64, seed: u64, dry: bool) -> Result<()> {
+/// the full set it goes on from the cells of vendor-docs/results/regret.tsv. Where graphs are named, only they are compared.
+pub fn regret(full: bool, seconds: u64, seed: u64, graphs: &[String], dry: bool) -> Result<()> {
     let seconds = seconds.to_string();
     let mut arguments = vec!["run", "--release", "--quiet", "-p", "unisono-regret", "--"];
     let seed = seed.to_string();
     arguments.extend(["--seconds", &seconds, "--seed", &seed]);
     if full {
         arguments.push("--full");
+    }
+    for graph in graphs {
+        arguments.extend(["--graph", graph]);
     }
     let about = format!("Commit {}, {}, on {}.", commit(), today(), machine());
     arguments.extend(["--about", &about]);

@@ -109,8 +109,8 @@ fn length(network: &Network, request: &Request, scored: &Scored) -> u64 {
 fn lanes_of(network: &Network, source: &Source, op: Op, bytes: u64) -> Lanes {
     let lanes = source.lanes().last().copied().unwrap_or(Lanes::Path);
     match (op, source) {
-        // On a path links serve what has the longest way first; but those that share one go one after the other, and short
-        // ones had better overlap.
+        // On a path links serve what has the longest way first; but those that share one go one after the
+        // other, and short ones had better overlap.
         (Op::Gather { .. } | Op::Scatter { .. }, Source::Routes(routes)) => {
             let block = bytes as f64 / f64::from(network.ranks().max(1));
             let takes_longer_than_its_latency = routes.first().is_some_and(|route| {
@@ -138,10 +138,9 @@ fn count(
 ) -> Vec<(Scored, Counted)> {
     let (op, bytes) = (request.op, request.bytes);
     let mut found = Vec::new();
-    let mut add = |source: Source, counted: Counted| {
+    let mut add = |source: Source, lanes: Lanes, counted: Counted| {
         let most = source.most_chunks(op, network.ranks(), bytes);
         let chunks = counted.best_chunks(most);
-        let lanes = lanes_of(network, &source, op, bytes);
         let scored = Scored {
             ps: counted.ps(chunks).max(least_ps),
             knob: Knob { chunks, lanes },
@@ -166,13 +165,17 @@ fn count(
             Source::Pairs(packing) => counted::pairs(network, packing, bytes, lanes),
             Source::Routes(routes) => counted::routes(network, op, routes, bytes, lanes),
         };
-        add(source, counted);
+        add(source, lanes, counted);
     }
     let all = counted::templates(network, op, bytes, request.speeds, &templates);
     for (template, counted) in templates.into_iter().zip(all) {
         let name = template.name();
         match counted {
-            Ok(Some(counted)) => add(Source::Programs(template), counted),
+            Ok(Some(counted)) => {
+                let source = Source::Programs(template);
+                let lanes = lanes_of(network, &source, op, bytes);
+                add(source, lanes, counted);
+            }
             Ok(None) => why.push(format!("{name}: its programs are too long to be counted")),
             Err(error) => why.push(format!("{name}: {error}")),
         }

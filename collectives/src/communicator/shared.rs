@@ -197,7 +197,19 @@ impl Shared {
         self.let_go.tell(self, &self.lane.lock());
         crate::execute::sweep();
         let failed = self.lane.failure().is_some();
-        let unheard = failed && !self.let_go.lingering(self).is_empty();
+        let lingering = match failed {
+            true => self.let_go.lingering(self),
+            false => Vec::new(),
+        };
+        let unheard = !lingering.is_empty();
+        if unheard {
+            log::warn!(
+                "communicator {:?}, rank {}: ranks {lingering:?} did not say after the failure that they let go of this \
+                 rank's memory: it is kept until the process ends",
+                self.name,
+                self.rank
+            );
+        }
         if !failed || unheard {
             self.lane.lock().leave_memory(unheard);
         }

@@ -4,7 +4,7 @@
 //! copy what never came, and tell peers that it is there. A peer that has not heard of the failure would take it for its
 //! data and say that the call went well. So a rank whose lane has failed tells those with which it shares memory, and
 //! releases its device's waits when all of them have told as much, are dead or have left. One that does not answer is
-//! waited for no longer than a second.
+//! waited for no longer than a second, and named in a warning.
 //!
 //! Queues of the CPU are the library's own: what has not started is dropped, and nothing need wait.
 
@@ -14,6 +14,7 @@ use unisono_graph::{DeviceClass, LinkGraph};
 
 use super::Shared;
 use super::told_once::ToldOnce;
+use crate::execute::HEARD;
 
 /// The number of this message among a communicator's.
 const STOPPED: u64 = 3;
@@ -55,10 +56,19 @@ impl Stopped {
         let Some(until) = state.held_until() else {
             return false;
         };
-        let is_waiting = Instant::now() < until && !self.told.missing(shared, ranks()).is_empty();
-        if !is_waiting {
-            state.release_waits();
+        let missing = self.told.missing(shared, ranks());
+        if !missing.is_empty() {
+            if Instant::now() < until {
+                return true;
+            }
+            log::warn!(
+                "communicator {:?}, rank {}: ranks {missing:?} did not say within {HEARD:?} that they know of the \
+                 failure; this device's queue goes on, and what they receive from it may be no data",
+                shared.name,
+                shared.rank
+            );
         }
-        is_waiting
+        state.release_waits();
+        false
     }
 }

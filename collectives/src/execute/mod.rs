@@ -33,7 +33,7 @@ pub(crate) use mark::{Flag, Gate, Mark};
 pub(crate) use op::{Op, PeerBuffers, Planned};
 pub(crate) use peer::{Fetch, Near, Own, Peer, Posted, SIGNAL_WINDOW, SLOTS_WINDOW, Way};
 pub(crate) use repeat::{CallShape, Ended};
-pub(crate) use state::State;
+pub(crate) use state::{HEARD, State};
 
 #[allow(
     unsafe_code,

@@ -19,6 +19,7 @@ use super::repeat::Repeats;
 use super::track::{BUDGET, Common, Fed, Track};
 use crate::error::{Error, Mismatch, RankStatus, Result};
 use crate::signature::{Call, CallKind};
+pub(crate) use ending::HEARD;
 
 /// Collectives that a rank remembers, to tell others what it called when.
 const HISTORY: usize = 64;

@@ -34,7 +34,7 @@ pub struct NewLink {
     pub link_type: LinkType,
     /// Bandwidth in bytes a second: by whichever end moves the bytes faster.
     pub bytes_per_second: u64,
-    /// Where the sender writes, if that is less.
+    /// The same in bytes a second where the sender writes, if that is less.
     pub written_bytes_per_second: Option<u64>,
     /// Latency in nanoseconds.
     pub latency_ns: u64,

@@ -60,7 +60,8 @@ pub struct Link {
     pub link_type: LinkType,
     /// Bandwidth from `from` to `to` in bytes a second, never 0: by whichever end moves the bytes faster.
     pub bytes_per_second: u64,
-    /// What a mapped link carries where the sender writes, if that is less than where the receiver reads.
+    /// What a mapped link carries where the sender writes, in bytes a second, if that is less than where the receiver
+    /// reads.
     pub written_bytes_per_second: Option<u64>,
     /// Latency in nanoseconds, 0 if it is not modelled.
     pub latency_ns: u64,

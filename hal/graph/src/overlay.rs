@@ -43,7 +43,7 @@ pub enum OverlayAction {
     },
     /// The links that are there have these figures; what is `None` stays.
     Adjust {
-        /// Bandwidth in bytes a second.
+        /// Bandwidth in bytes a second. Where writes are slower than reads, they stay so in proportion.
         bytes_per_second: Option<u64>,
         /// Latency in nanoseconds.
         latency_ns: Option<u64>,

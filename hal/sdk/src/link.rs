@@ -44,11 +44,11 @@ pub struct LinkInfo {
     pub to: DeviceId,
     /// "shm", "tcp", as in the cluster file; the host gets the first 15 bytes.
     pub kind: String,
-    /// From -> to; of a mapped link as `from` writes.
+    /// Bandwidth from -> to in bytes a second; of a mapped link as `from` writes.
     pub bytes_per_second: u64,
     /// The same as `to` reads, where that is faster; else 0.
     pub read_bytes_per_second: u64,
-    /// Of a small message, one way.
+    /// Of a small message, one way, in nanoseconds.
     pub latency_ns: u64,
     /// Which rail, 0 if there are none.
     pub rail: u32,

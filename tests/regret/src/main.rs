@@ -28,6 +28,9 @@ struct Args {
     /// Stop after so many seconds; what was compared by then is a random sample of all.
     #[arg(long, default_value_t = 120)]
     seconds: u64,
+    /// Compare only on the graph of this name, as the page has it ("torus 16 x 24"); may be given more than once.
+    #[arg(long = "graph", value_name = "NAME")]
+    graphs: Vec<String>,
     /// Write the page to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -75,6 +78,16 @@ fn run(args: &Args) -> Result<()> {
         Some(path) => store::read(path)?,
         None => Vec::new(),
     };
+    for name in &args.graphs {
+        let is_known = graphs.iter().any(|graph| graph.name == *name);
+        let names = || graphs.iter().map(|graph| graph.name.as_str());
+        let size = if args.full { "" } else { " without --full" };
+        anyhow::ensure!(
+            is_known,
+            "there is no graph {name:?}{size}; there are: {}",
+            names().collect::<Vec<_>>().join(", ")
+        );
+    }
     let key = |graph: &str, op: Op, bytes: u64| (graph.to_owned(), op.name(), bytes);
     let known: BTreeSet<_> = results
         .iter()
@@ -85,7 +98,8 @@ fn run(args: &Args) -> Result<()> {
             break;
         }
         let graph = &graphs[cell.graph];
-        if known.contains(&key(&graph.name, cell.op, cell.bytes)) {
+        let is_asked = args.graphs.is_empty() || args.graphs.contains(&graph.name);
+        if !is_asked || known.contains(&key(&graph.name, cell.op, cell.bytes)) {
             continue;
         }
         let result = cells::compare(graph, cell, &args.commit)

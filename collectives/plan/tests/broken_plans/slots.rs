@@ -2,6 +2,18 @@
 
 use super::*;
 
+/// A put without bytes.
+fn signal(to: u32) -> Step {
+    let value = Value::Empty;
+    at(0, Action::Put { to, value })
+}
+
+/// Waits for a signal and gives it back.
+fn hear(from: u32) -> [Step; 2] {
+    let blocks = Blocks::NONE;
+    [Action::Wait { from, blocks }, Action::Release { from }].map(|action| at(0, action))
+}
+
 #[test]
 fn a_missing_release() {
     let mut plan = plan(Algorithm::MeshOneShot, Op::AllGather, 3);
@@ -55,14 +67,6 @@ fn waits_that_cross() {
 /// it has heard of an earlier one of those puts, though they would go one after the other.
 #[test]
 fn a_slot_that_comes_back_only_after_a_put_beside_it() {
-    let signal = |to| {
-        let value = Value::Empty;
-        at(0, Action::Put { to, value })
-    };
-    let hear = |from| {
-        let blocks = Blocks::NONE;
-        [Action::Wait { from, blocks }, Action::Release { from }].map(|action| at(0, action))
-    };
     let plan_with = |between: &[Step]| {
         let mut plan = plan(Algorithm::Dissemination, Op::Barrier, 3);
         // Rank 2 holds two signals of rank 0 until rank 1 has told it of the next one.
@@ -92,14 +96,6 @@ fn a_slot_that_comes_back_only_after_a_put_beside_it() {
 /// Whoever fetches from several ranks may wait for all their puts before it gives back the first: that takes a slot more.
 #[test]
 fn a_put_beside_one_that_waits_for_its_release() {
-    let signal = |to| {
-        let value = Value::Empty;
-        at(0, Action::Put { to, value })
-    };
-    let hear = |from| {
-        let blocks = Blocks::NONE;
-        [Action::Wait { from, blocks }, Action::Release { from }].map(|action| at(0, action))
-    };
     let mut plan = plan(Algorithm::Dissemination, Op::Barrier, 3);
     // Rank 2 puts when rank 1 has put a third time, for which the first is to be given back.
     plan[0]

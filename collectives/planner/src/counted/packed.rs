@@ -12,18 +12,16 @@ use crate::trees::{Channels, Lanes};
 #[must_use]
 pub fn trees(network: &Network, op: Op, packing: &Packing, bytes: u64, lanes: Lanes) -> Counted {
     let message = Message::new(op, network.ranks(), bytes);
-    let weights = packing.root_weights();
-    let mut channels = Channels::new(
-        &packing.trees.iter().map(|t| t.weight).collect::<Vec<_>>(),
-        lanes,
-    );
+    let root_weights = packing.root_weights();
+    let tree_weights: Vec<u64> = packing.trees.iter().map(|tree| tree.weight).collect();
+    let mut channels = Channels::new(&tree_weights, lanes);
     let mut sum = Sum::new(network);
     for tree in &packing.trees {
         let block = match op.has_block_per_rank() {
             true => message.block(tree.root),
             false => message.whole(),
         };
-        let weight = weights[tree.root as usize].max(1) as f64;
+        let weight = root_weights[tree.root as usize].max(1) as f64;
         let part = tree.weight as f64 / weight;
         sum.part(part);
         let share = (block.end - block.start) as f64 * part;

@@ -69,8 +69,11 @@ impl Lowering<'_> {
             return;
         };
         let peer = &self.peers[from as usize];
+        if !peer.is_fetched() || peer.early {
+            return;
+        }
         let is_signal = op.planned.packed(blocks, piece) == 0;
-        if !peer.is_fetched() || peer.early || is_signal {
+        if is_signal {
             return;
         }
         // A wait for a peer that waits for what was not told.

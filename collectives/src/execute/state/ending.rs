@@ -10,7 +10,7 @@ use super::super::track::{BUDGET, Track};
 use super::{State, is_quiet};
 
 /// How long a device's waits are held after a failure, at most, for peers that do not say that they know of it.
-const HEARD: Duration = Duration::from_secs(1);
+pub(crate) const HEARD: Duration = Duration::from_secs(1);
 
 impl State {
     /// Drops what has not started and releases every wait: of a device that shares memory with peers, once they know of

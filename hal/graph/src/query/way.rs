@@ -22,7 +22,8 @@ pub struct Way {
     /// Bandwidth in bytes a second: of the narrowest link, or of all parallel links where they go
     /// straight.
     pub bytes_per_second: u64,
-    /// What straight mapped links carry where the sender writes, if that is less than where the receiver reads.
+    /// What straight mapped links carry where the sender writes, in bytes a second, if that is less than where the
+    /// receiver reads.
     pub written_bytes_per_second: Option<u64>,
     /// Latency in nanoseconds.
     pub latency_ns: u64,
