@@ -17,8 +17,10 @@ use crate::{PlanError, levelled, many, routes};
 
 /// Times up to this much over the least are as good: then fewer steps are better.
 const AS_GOOD: f64 = 1.001;
-/// Cutting finer is given up when the time is this much over the least.
+/// Cutting finer is given up when the time is this much over the least, as often in a row: a few large chunks may take
+/// longer than one, where many take less.
 const MUCH_WORSE: f64 = 1.1;
+const GIVEN_UP: u32 = 2;
 /// What is no more than this over the least may still become better when it is cut finer.
 const FAR: f64 = 1.5;
 /// The most ranks for which trees and rings are packed: packings hold something for each pair.
@@ -475,12 +477,13 @@ fn best_cut(network: &Network, request: &Request, source: Source) -> Result<Scor
         };
         let (mut least, mut at) = (try_chunks(1)?, 1);
         let mut chunks = 4;
-        while fits(chunks) {
+        let mut much_worse = 0;
+        while fits(chunks) && much_worse < GIVEN_UP {
             let ps = try_chunks(chunks)?;
             if ps < least {
-                (least, at) = (ps, chunks);
+                (least, at, much_worse) = (ps, chunks, 0);
             } else if ps > MUCH_WORSE * least {
-                break;
+                much_worse += 1;
             }
             chunks *= 4;
         }
