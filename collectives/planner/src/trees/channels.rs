@@ -1,5 +1,8 @@
 //! How many lanes each tree gets.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use super::Lanes;
 
 /// Hands out lanes to trees.
@@ -55,17 +58,22 @@ fn rate(weights: &[u64], most: u64) -> (u64, u64) {
     if sum / divisor <= most {
         return (1, divisor);
     }
+    // Routes are as many as pairs of ranks, and of few weights.
+    let mut alike = BTreeMap::new();
+    for weight in weights {
+        *alike.entry(*weight).or_insert(0u64) += 1;
+    }
     // How much slower than its part the slowest tree is, in millionths.
     let part = |count: u64| {
-        let all: u64 = weights
-            .iter()
-            .map(|&weight| lanes(weight, (count, sum)))
+        let taken = |weight: u64| lanes(weight, (count, sum));
+        let all: u64 = (alike.iter())
+            .map(|(&weight, times)| times * taken(weight))
             .sum();
-        let slowest = weights.iter().map(|&weight| {
-            let has = u128::from(lanes(weight, (count, sum))) * u128::from(sum) * 1_000_000;
+        let slowest = alike.keys().map(|&weight| {
+            let has = u128::from(taken(weight)) * u128::from(sum) * 1_000_000;
             has / (u128::from(weight.max(1)) * u128::from(all))
         });
-        (slowest.min().unwrap_or(0), std::cmp::Reverse(all))
+        (slowest.min().unwrap_or(0), Reverse(all))
     };
     let best = (1..=most.max(1)).max_by_key(|&count| part(count));
     (best.unwrap_or(1), sum)
