@@ -6,6 +6,7 @@ mod conformance;
 mod demo;
 mod dist;
 mod gpu;
+mod instructions;
 mod kernels;
 mod machine;
 mod out_of_tree;
@@ -106,6 +107,12 @@ enum Task {
         #[arg(long)]
         emulated: bool,
     },
+    /// Count the instructions of a call under valgrind: fails where one takes more than its budget.
+    Instructions {
+        /// Write the table to vendor-docs/results.
+        #[arg(long)]
+        page: bool,
+    },
     /// Compile the devices' kernels anew from plugins/kernels/sources.
     Kernels {
         /// Write nothing, and fail if what is committed is not what the sources give.
@@ -156,6 +163,7 @@ fn main() -> ExitCode {
             rest,
         } => conformance::conformance(&plugin, &expect, &rest),
         Task::Gpu { emulated } => gpu::gpu(emulated),
+        Task::Instructions { page } => instructions::instructions(page),
         Task::Kernels { check } => kernels::kernels(check),
         Task::Peers { arguments } => peers::peers(&arguments),
         Task::Abi => abi::write(),
