@@ -6,11 +6,13 @@ mod conformance;
 mod demo;
 mod dist;
 mod gpu;
+mod growth;
 mod instructions;
 mod kernels;
 mod machine;
 mod out_of_tree;
 mod peers;
+mod reduction;
 mod regret;
 mod run;
 mod soak;
@@ -113,6 +115,19 @@ enum Task {
         #[arg(long)]
         page: bool,
     },
+    /// Measure what joining, communicators, calls and plans cost as ranks become more, check what is promised
+    /// of memory, and write the page.
+    Growth {
+        /// Do not write the page to vendor-docs/results, but print it.
+        #[arg(long)]
+        dry: bool,
+        /// The numbers of ranks; 1,2,4,8,16,32,64 without it.
+        #[arg(long, value_delimiter = ',')]
+        ranks: Vec<u32>,
+        /// Handed on; `-- --help` lists what can be chosen.
+        #[arg(last = true)]
+        rest: Vec<String>,
+    },
     /// Compile the devices' kernels anew from plugins/kernels/sources.
     Kernels {
         /// Write nothing, and fail if what is committed is not what the sources give.
@@ -125,6 +140,15 @@ enum Task {
         /// Handed on.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
+    },
+    /// Measure the host plugin's reductions of every type beside a plain loop that adds, and write the page.
+    Reduction {
+        /// How long each cell is measured, in milliseconds; there are 172.
+        #[arg(long, default_value_t = 1000)]
+        cell_ms: u64,
+        /// Do not write the page to vendor-docs/results, but print it.
+        #[arg(long)]
+        dry: bool,
     },
     /// Write include/unisono_plugin_layout.h anew from hal/abi.
     Abi,
@@ -164,8 +188,10 @@ fn main() -> ExitCode {
         } => conformance::conformance(&plugin, &expect, &rest),
         Task::Gpu { emulated } => gpu::gpu(emulated),
         Task::Instructions { page } => instructions::instructions(page),
+        Task::Growth { dry, ranks, rest } => growth::growth(&ranks, &rest, dry),
         Task::Kernels { check } => kernels::kernels(check),
         Task::Peers { arguments } => peers::peers(&arguments),
+        Task::Reduction { cell_ms, dry } => reduction::reduction(cell_ms, dry),
         Task::Abi => abi::write(),
         Task::OutOfTree { dry } => out_of_tree::compare(dry),
     };

@@ -3,6 +3,7 @@
 
 mod count;
 mod everything;
+mod footprint;
 mod header;
 mod measure;
 mod port;
@@ -17,6 +18,7 @@ mod watchdog;
 
 pub use count::{Count, soaking};
 pub use everything::{everything, everything_there_is};
+pub use footprint::{Footprint, peak_bytes};
 pub use header::header_functions;
 pub use measure::{CpuShare, Held, cpu_time, descriptors, preemptions, quantiles, resident_bytes};
 pub use port::free_address;

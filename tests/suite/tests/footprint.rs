@@ -1,0 +1,77 @@
+//! What a communicator takes of a machine's memory, in ranks that are processes.
+
+use std::time::Duration;
+
+use unisono::{Communicator, ReduceOp};
+use unisono_tests::{Footprint, Job, Rank, watchdog};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What the project promises of each rank: of one, and of eight.
+const ALONE: u64 = 1 << 20;
+const OF_EIGHT: u64 = 32 << 20;
+
+/// The message whose staging is the largest of those that are usual.
+const ELEMENTS: usize = (1 << 20) / size_of::<f32>();
+
+/// Calls that take all the memory that calls of this size need.
+fn call(on: &Communicator, data: &mut [f32]) {
+    for elements in [1, data.len()] {
+        let part = &mut data[..elements];
+        on.all_reduce_in_place(part, ReduceOp::Max).expect("max");
+        on.broadcast(part, on.size() - 1).expect("broadcast");
+    }
+    on.barrier().expect("barrier");
+}
+
+/// Joins, calls, makes a further communicator by `split`, calls there, and says what each added.
+fn grow(rank: &Rank) {
+    // The program's own, which is there before.
+    let mut data = vec![1.0_f32; ELEMENTS];
+    let now = || Footprint::now().expect("the system tells");
+    let before = now();
+    let world = rank.init(|_| {});
+    call(&world, &mut data);
+    let first = now();
+    let color = world.size() - 1;
+    let further = world.split(Some(color), 0).expect("split");
+    let further = further.expect("this rank has a color");
+    call(&further, &mut data);
+    let second = now();
+    // Others read this rank's part of what is shared, too.
+    world.barrier().expect("barrier");
+    rank.say(&format!("first {}", first.beyond(&before).own()));
+    rank.say(&format!("further {}", second.beyond(&first).own()));
+    world.finalize().expect("finalize");
+}
+
+fn holds_less(test: &str, ranks: u32, limit: u64) {
+    let _limit = watchdog(test, LIMIT);
+    let ranks = Job::new(test, ranks).start(|rank| grow(&rank)).succeed();
+    let mut all = 0;
+    for exit in &ranks {
+        for which in ["first", "further"] {
+            let bytes: u64 = exit.answer(which).parse().expect("a number");
+            assert!(
+                bytes < limit,
+                "rank {}: its {which} communicator took {bytes} bytes, {limit} are promised",
+                exit.rank
+            );
+            all += bytes;
+        }
+    }
+    // Else nothing was measured.
+    assert!(all > 0, "no rank took any memory");
+}
+
+#[test]
+fn a_communicator_of_one_rank_takes_less_than_a_mebibyte() {
+    let test = "a_communicator_of_one_rank_takes_less_than_a_mebibyte";
+    holds_less(test, 1, ALONE);
+}
+
+#[test]
+fn a_communicator_of_eight_ranks_takes_less_than_32_mebibytes_of_each() {
+    let test = "a_communicator_of_eight_ranks_takes_less_than_32_mebibytes_of_each";
+    holds_less(test, 8, OF_EIGHT);
+}
