@@ -33,6 +33,9 @@ pub(super) struct Staged {
 impl Shared {
     /// Runs a request whose buffers are slices; returns when it is complete.
     pub(super) fn run_slices(&self, request: Request<'_>) -> Result<()> {
+        if self.world.transfer.is_none() {
+            return self.run(request);
+        }
         let Some((staged, request)) = self.stage(&request, false)? else {
             return self.run(request);
         };

@@ -19,6 +19,9 @@ use crate::signature::{Call, CallKind};
 use crate::stream::Stream;
 use crate::{DataType, Reduction, ReductionKind, fork};
 
+/// Bytes of a call that may be moved by the thread that starts it and does not wait: some microseconds.
+const SHORT: u64 = 32 << 10;
+
 /// What a caller asks for.
 pub(super) struct Request<'a> {
     pub asked: Asked<'a>,
@@ -201,16 +204,8 @@ impl Shared {
             return None;
         }
         let mut state = self.lane.lock();
-        let Ends { input, output } = request.asked.ends;
-        let mut patience = Patience::new(&self.policy);
-        let ended = self.lane.run_at_once(
-            &mut state,
-            shape,
-            [input, output],
-            |planned, call| op_of(planned, call, request),
-            &mut patience,
-        );
-        match ended {
+        let patience = Patience::new(&self.policy);
+        match self.at_once(&mut state, request, shape, &mut None, patience) {
             Ended::Not => None,
             Ended::Done => Some(Ok(())),
             Ended::Queued(number) => {
@@ -219,19 +214,68 @@ impl Shared {
         }
     }
 
-    /// Appends a request and returns at once.
+    #[inline]
+    fn at_once(
+        &self,
+        state: &mut State,
+        request: &Request<'_>,
+        shape: &CallShape,
+        keep: &mut Option<Box<dyn Any + Send>>,
+        mut patience: Patience,
+    ) -> Ended {
+        let Ends { input, output } = request.asked.ends;
+        let as_op = |planned, call| Op {
+            keep: keep.take(),
+            ..op_of(planned, call, request)
+        };
+        (self.lane).run_at_once(state, shape, [input, output], as_op, &mut patience)
+    }
+
+    /// Appends a request and returns at once. Of a short one that is like one of the last, and has nothing before it,
+    /// all is done here that waits for no peer: who starts a send, and waits, wakes no other thread.
     pub(super) fn start(
         &self,
         request: Request<'_>,
-        keep: Option<Box<dyn Any + Send>>,
+        mut keep: Option<Box<dyn Any + Send>>,
     ) -> Result<u64> {
+        let shape = request.shape().filter(|shape| shape.bytes() <= SHORT);
+        if let Some(shape) = &shape
+            && let Some(number) = self.start_at_once(&request, shape, &mut keep)
+        {
+            return Ok(number);
+        }
         let (planned, windowed) = self.check(&request)?;
         let mut state = self.lane.lock();
         let op = self.bind(&mut state, planned, windowed, request, keep);
+        if let Some(shape) = shape.filter(|_| op.planned.direct.is_some()) {
+            state.expect_repeat(shape, &op);
+        }
         let number = self.lane.enqueue(&mut state, op);
         drop(state);
         progress().activate(&self.lane);
         Ok(number)
+    }
+
+    fn start_at_once(
+        &self,
+        request: &Request<'_>,
+        shape: &CallShape,
+        keep: &mut Option<Box<dyn Any + Send>>,
+    ) -> Option<u64> {
+        if !fork::is(self.generation) || self.windows.has_any() {
+            return None;
+        }
+        let mut state = self.lane.lock();
+        match self.at_once(&mut state, request, shape, keep, Patience::none()) {
+            Ended::Not => None,
+            // The lock is held: it is the last one.
+            Ended::Done => Some(self.lane.completed()),
+            Ended::Queued(number) => {
+                drop(state);
+                progress().activate(&self.lane);
+                Some(number)
+            }
+        }
     }
 
     /// Whether the communicator can take a call now, and the call's plan.

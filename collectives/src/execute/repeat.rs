@@ -52,6 +52,11 @@ pub(crate) enum Ended {
 }
 
 impl CallShape {
+    /// Bytes of the larger buffer.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.count.saturating_mul(self.dtype.size() as u64)
+    }
+
     /// Where it is kept: shapes of one application's calls seldom share a place.
     fn place(&self) -> usize {
         let other = match self.op {

@@ -81,6 +81,17 @@ impl Patience {
         }
     }
 
+    /// For who does not wait.
+    pub(crate) fn none() -> Self {
+        Self {
+            left: 0,
+            since: None,
+            crowded: false,
+            from: u32::MAX,
+            spins: 0,
+        }
+    }
+
     /// Lets a moment pass in a wait for a peer; false once there were enough, or others have work for
     /// this thread.
     #[inline]

@@ -62,9 +62,35 @@ fn gathers_and_scatters(world: &Communicator) {
     }
 }
 
+/// Calls that are started, others behind them, and waited for then.
+fn started(world: &Communicator) {
+    let (rank, size) = (world.rank(), world.size());
+    let [next, before] = [(rank + 1) % size, (rank + size - 1) % size];
+    let buffer = || world.buffer::<u32>(2).expect("memory");
+    let (mut sum, mut sent, mut got) = (buffer(), buffer(), buffer());
+    for round in 0..CALLS {
+        late(world, round);
+        sum.fill(round);
+        sent.fill(round + rank);
+        let summed = world.start_all_reduce(sum, ReduceOp::Sum).expect("start");
+        let sending = world.start_send(sent, next).expect("start");
+        let receiving = world.start_recv(got, before).expect("start");
+        if round.is_multiple_of(3) {
+            let mut data = [if rank == 0 { round } else { u32::MAX }; 2];
+            world.broadcast(&mut data, 0).expect("broadcast");
+            assert_eq!(data, [round; 2]);
+        }
+        got = receiving.wait().expect("received");
+        sent = sending.wait().expect("sent");
+        sum = summed.wait().expect("summed");
+        assert_eq!(got[..], [round + before; 2]);
+        assert_eq!(sum[..], [round * size; 2]);
+    }
+}
+
 /// Every order of two of these, with other calls behind.
 fn all_in_turn(world: &Communicator) {
-    let kinds = [broadcasts, reduces, gathers_and_scatters];
+    let kinds = [broadcasts, reduces, gathers_and_scatters, started];
     for first in kinds {
         for second in kinds {
             first(world);
@@ -161,6 +187,35 @@ fn the_root_runs_ahead() {
                 calls(4);
             }
             world.barrier().expect("barrier");
+        },
+    );
+}
+
+/// Who starts a send like one before need not wait for it: nobody else need come, on this rank or another.
+#[test]
+fn a_started_send_is_done_at_once() {
+    let _limit = watchdog("a_started_send", LIMIT);
+    let sent = Arc::new(Barrier::new(2));
+    threads(
+        2,
+        |_| {},
+        move |world| {
+            let mut data = world.buffer::<u32>(2).expect("memory");
+            for round in 0..10 {
+                if world.rank() == 0 {
+                    data.fill(round);
+                    let pending = world.start_send(data, 1).expect("start");
+                    let is_done = pending.is_done().expect("no error");
+                    assert!(is_done || round == 0, "round {round}");
+                    sent.wait();
+                    data = pending.wait().expect("done");
+                } else {
+                    sent.wait();
+                    let pending = world.start_recv(data, 0).expect("start");
+                    data = pending.wait().expect("done");
+                    assert_eq!(data[..], [round; 2]);
+                }
+            }
         },
     );
 }
