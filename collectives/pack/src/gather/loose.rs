@@ -21,6 +21,10 @@ const CLOSE: f64 = 0.002;
 const ROUNDS: usize = 200;
 const STEPS: usize = 2000;
 
+/// About how many numbers all steps may touch, each of which takes all pairs of rows: some seconds. What was found by
+/// then fits, though it may not be the best.
+const WORK: usize = 3_000_000_000;
+
 /// The sum of weights of each root is one of these.
 const WEIGHTS: [u64; 10] = [1, 2, 3, 4, 6, 8, 12, 24, 120, 4096];
 
@@ -47,12 +51,16 @@ pub(super) fn trees(network: &Network, roots: Roots) -> Vec<Tree> {
     // The tree of each column, by the column's name.
     let mut found: Vec<(usize, usize, Tree)> = Vec::new();
     let mut bound = f64::INFINITY;
+    let mut left = WORK / (limits.len() * limits.len());
     for _ in 0..ROUNDS {
-        for _ in 0..STEPS {
+        for _ in 0..STEPS.min(left) {
             match program.known(&program.prices()) {
-                Some(column) if program.enter(column) => {}
+                Some(column) if program.enter(column) => left -= 1,
                 _ => break,
             }
+        }
+        if left == 0 {
+            break;
         }
         let prices: Vec<f64> = program
             .prices()
