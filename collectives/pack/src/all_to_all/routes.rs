@@ -1,5 +1,7 @@
 //! From flows to routes of pairs, with whole weights.
 
+use std::collections::BinaryHeap;
+
 use unisono_network::{EdgeId, Network, Rational, VertexId, to_f64};
 
 use super::flows::Flows;
@@ -17,6 +19,9 @@ const ROUNDING: f64 = 0.002;
 
 /// A route that carries less than this part of its pair's share is left out.
 const LEAST: f64 = 0.002;
+
+/// So little flow is none: what subtractions leave.
+const NOTHING: f64 = 1e-9;
 
 struct Piece {
     from: u32,
@@ -137,19 +142,23 @@ fn widest(network: &Network, source: VertexId, to: VertexId, flow: &[f64]) -> Op
     let mut arrival: Vec<Option<EdgeId>> = vec![None; n];
     let mut done = vec![false; n];
     width[source as usize] = f64::INFINITY;
+    // Widths are not negative, so that their bits are in their order.
+    let mut open = BinaryHeap::from([(f64::INFINITY.to_bits(), source)]);
     loop {
-        let open = (0..n).filter(|&v| !done[v] && width[v] > 1e-9);
-        let at = open.max_by(|&a, &b| width[a].total_cmp(&width[b]))?;
-        if at == to as usize {
+        let (_, at) = open.pop()?;
+        if at == to {
             break;
         }
-        done[at] = true;
-        for &id in network.out_edges(at as VertexId) {
-            let next = network.edge(id).to as usize;
-            let through = width[at].min(flow[id as usize]);
-            if !done[next] && through > width[next] {
-                width[next] = through;
-                arrival[next] = Some(id);
+        if std::mem::replace(&mut done[at as usize], true) {
+            continue;
+        }
+        for &id in network.out_edges(at) {
+            let next = network.edge(id).to;
+            let through = width[at as usize].min(flow[id as usize]);
+            if !done[next as usize] && through > width[next as usize].max(NOTHING) {
+                width[next as usize] = through;
+                arrival[next as usize] = Some(id);
+                open.push((through.to_bits(), next));
             }
         }
     }
