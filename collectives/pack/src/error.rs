@@ -26,6 +26,11 @@ pub enum PackError {
          one by one"
     )]
     Irregular,
+    /// A search that found no trees in the work that it may take.
+    #[error(
+        "no trees were found within the work that packing may take: use an algorithm that needs no search"
+    )]
+    TooMuchWork,
     /// A network that cannot be rebuilt without shared capacities: it is too large.
     #[error(transparent)]
     Network(#[from] unisono_network::NetworkError),

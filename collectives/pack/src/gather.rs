@@ -212,8 +212,12 @@ fn out_trees(network: &Network, roots: Roots) -> Result<Packing, PackError> {
     }
     let trees = match exact::trees(&plain.network, roots)? {
         Some(trees) => trees,
-        None => loose::trees(&plain.network, roots),
+        None => loose::trees(&plain.network, roots, loose::WORK),
     };
+    // No trees would be a plan that moves nothing.
+    if trees.is_empty() {
+        return Err(PackError::TooMuchWork);
+    }
     let fitted = full_speed(network, plain.back(trees));
     // One root has few trees that fit exactly; where they are deeper, the shallow ones are better.
     Ok(match shallow {

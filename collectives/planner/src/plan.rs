@@ -17,9 +17,9 @@ use crate::{PlanError, levelled, many, routes};
 
 /// Times up to this much over the least are as good: then fewer steps are better.
 const AS_GOOD: f64 = 1.001;
-/// Cutting finer is given up when the time is this much over the least, as often in a row: a few large chunks may take
-/// longer than one, where many take less.
+/// Cutting finer is given up when the time is this much over the least...
 const MUCH_WORSE: f64 = 1.1;
+/// ... as often in a row: a few large chunks may take longer than one, where many take less.
 const GIVEN_UP: u32 = 2;
 /// What is no more than this over the least may still become better when it is cut finer.
 const FAR: f64 = 1.5;
@@ -480,10 +480,12 @@ fn best_cut(network: &Network, request: &Request, source: Source) -> Result<Scor
         let mut much_worse = 0;
         while fits(chunks) && much_worse < GIVEN_UP {
             let ps = try_chunks(chunks)?;
+            much_worse = match ps > MUCH_WORSE * least {
+                true => much_worse + 1,
+                false => 0,
+            };
             if ps < least {
-                (least, at, much_worse) = (ps, chunks, 0);
-            } else if ps > MUCH_WORSE * least {
-                much_worse += 1;
+                (least, at) = (ps, chunks);
             }
             chunks *= 4;
         }

@@ -27,6 +27,7 @@ impl Unread {
 /// The memory of one communicator.
 struct Left {
     unread: Vec<Unread>,
+    #[expect(dead_code, reason = "held, and freed with this")]
     kept: Kept,
     /// The process whose it is: see [`fork::generation`].
     generation: u32,
@@ -63,5 +64,5 @@ pub(crate) fn sweep() {
     let over: Vec<Left> = left.extract_if(.., |left| left.is_over()).collect();
     drop(left);
     // What plugins do as memory is freed is not done under the lock.
-    over.into_iter().for_each(|left| drop(left.kept));
+    drop(over);
 }

@@ -168,8 +168,7 @@ impl Own {
     }
 }
 
-/// A remainder, without a division, which takes longer than all else at a put, where that can be: rings are of a power of
-/// two unless somebody asked for others.
+/// A remainder: without a division where rings are of a power of two, as they are unless somebody asked for others.
 #[inline]
 fn modulo(number: u64, of: u64) -> u64 {
     match of.is_power_of_two() {

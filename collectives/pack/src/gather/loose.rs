@@ -23,13 +23,14 @@ const STEPS: usize = 2000;
 
 /// About how many numbers all steps may touch, each of which takes all pairs of rows: some seconds. What was found by
 /// then fits, though it may not be the best.
-const WORK: usize = 3_000_000_000;
+pub(super) const WORK: usize = 3_000_000_000;
 
 /// The sum of weights of each root is one of these.
 const WEIGHTS: [u64; 10] = [1, 2, 3, 4, 6, 8, 12, 24, 120, 4096];
 
-/// Trees of roots, equal sums of weights for all; every rank must be within reach of every root.
-pub(super) fn trees(network: &Network, roots: Roots) -> Vec<Tree> {
+/// Trees of roots, equal sums of weights for all; every rank must be within reach of every root. None if `work` (see
+/// [`WORK`]) was too little to find any.
+pub(super) fn trees(network: &Network, roots: Roots, work: usize) -> Vec<Tree> {
     let edges = network.edges().len();
     let ranks = network.ranks();
     let roots: Vec<u32> = (0..ranks).filter(|&rank| roots.has(rank)).collect();
@@ -51,7 +52,7 @@ pub(super) fn trees(network: &Network, roots: Roots) -> Vec<Tree> {
     // The tree of each column, by the column's name.
     let mut found: Vec<(usize, usize, Tree)> = Vec::new();
     let mut bound = f64::INFINITY;
-    let mut left = WORK / (limits.len() * limits.len());
+    let mut left = work / (limits.len() * limits.len());
     for _ in 0..ROUNDS {
         for _ in 0..STEPS.min(left) {
             match program.known(&program.prices()) {
@@ -105,6 +106,11 @@ pub(super) fn trees(network: &Network, roots: Roots) -> Vec<Tree> {
         used.extend(tree.map(|(_, place, tree)| (*place, tree.clone(), amount)));
     }
     used.sort_by_key(|(place, ..)| *place);
+    // Stopped early, some roots may have trees in the slack, and others none.
+    let served = used.chunk_by(|one, other| one.0 == other.0).count();
+    if served < roots.len() {
+        return Vec::new();
+    }
     whole(network, &used)
 }
 
@@ -171,4 +177,49 @@ fn whole(network: &Network, used: &[(usize, Tree, f64)]) -> Vec<Tree> {
         .into_iter()
         .find(|(_, speed)| *speed >= best * (1.0 - CLOSE));
     good.map_or(Vec::new(), |(trees, _)| trees)
+}
+
+#[cfg(test)]
+mod tests {
+    use unisono_network::Builder;
+
+    use super::*;
+
+    const GB: u64 = 1_000_000_000;
+
+    /// Ranks behind a switch that takes more than it gives, and a ring.
+    fn uneven(ranks: u32) -> Network {
+        let mut builder = Builder::new(ranks);
+        let switch = builder.switch(false);
+        for rank in 0..ranks {
+            builder.edge(rank, switch, 100 * GB, 0);
+            builder.edge(switch, rank, 50 * GB, 0);
+            builder.duplex(rank, (rank + 1) % ranks, 3 * GB, 0);
+        }
+        builder.build().unwrap()
+    }
+
+    /// However little work is allowed, there are whole trees with equal sums for all roots, or none.
+    #[test]
+    fn what_little_work_finds_is_whole() {
+        let network = uneven(6);
+        let rows = network.edges().len() + 6;
+        let mut found = Vec::new();
+        for steps in [0, 1, 5, 20, 100, 100_000] {
+            let trees = trees(&network, Roots::All, steps * rows * rows);
+            let sums = (0..6).map(|root| {
+                let of_root = trees.iter().filter(|tree| tree.root == root);
+                of_root.map(|tree| tree.weight).sum::<u64>()
+            });
+            let sums: Vec<u64> = sums.collect();
+            assert!(sums.iter().all(|sum| *sum == sums[0]), "{steps}: {sums:?}");
+            for tree in &trees {
+                let reached = tree.paths.iter().filter(|path| !path.is_empty());
+                assert_eq!(reached.count(), 5, "{steps} steps: {tree:?}");
+            }
+            found.push(trees.len());
+        }
+        assert_eq!(found[0], 0, "no step was made");
+        assert!(found[5] >= 6, "{found:?}");
+    }
 }
