@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::root;
+use crate::machine::{commit, machine, today};
+use crate::{root, target};
 
 /// `cargo` with `arguments`, in the workspace.
 pub fn cargo(arguments: &[&str]) -> Command {
@@ -14,6 +15,20 @@ pub fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(cargo);
     command.current_dir(root()).args(arguments);
     command
+}
+
+/// A program of this workspace, built for release with what it starts or loads, and told of the commit and the machine.
+/// Not by `cargo run`: for one package alone it would choose other features and build anew.
+pub fn built(program: &str, packages: &[&str]) -> Result<Command> {
+    let mut build = vec!["build", "--release", "--quiet"];
+    for package in packages {
+        build.extend(["--package", package]);
+    }
+    run(&mut cargo(&build))?;
+    let about = format!("Commit {}, {}, on {}.", commit(), today(), machine());
+    let mut command = Command::new(target(false).join(program));
+    command.current_dir(root()).args(["--about", &about]);
+    Ok(command)
 }
 
 /// Runs a command to its end; an error names it if it fails.

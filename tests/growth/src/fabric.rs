@@ -2,9 +2,8 @@
 
 use anyhow::Result;
 use clap::ValueEnum;
-use unisono_network::{Builder, Network};
-
-const GB: u64 = 1_000_000_000;
+use unisono_network::Network;
+use unisono_regret::families::{boxes, sides, torus};
 
 /// Ranks in a box.
 const BOX: u32 = 8;
@@ -36,48 +35,12 @@ impl Fabric {
             ranks > BOX && ranks.is_multiple_of(BOX),
             "{ranks} ranks do not fill several boxes of {BOX}"
         );
-        match self {
-            Self::Boxes => boxes(ranks / BOX),
-            Self::Torus => torus(sides(ranks)),
-        }
+        let (a, b) = sides(ranks);
+        Ok(match self {
+            Self::Boxes => boxes(ranks / BOX, BOX)?,
+            Self::Torus => torus(a, b)?,
+        })
     }
-}
-
-/// The two factors of a number that are nearest to each other, the smaller first.
-fn sides(ranks: u32) -> (u32, u32) {
-    let mut sides = (1..=ranks.isqrt()).rev();
-    let a = sides.find(|a| ranks.is_multiple_of(*a)).unwrap_or(1);
-    (a, ranks / a)
-}
-
-fn boxes(count: u32) -> Result<Network> {
-    let mut builder = Builder::new(count * BOX);
-    let rails: Vec<u32> = (0..BOX).map(|_| builder.switch(false)).collect();
-    for number in 0..count {
-        let switch = builder.switch(false);
-        for (place, &rail) in (0..BOX).zip(&rails) {
-            builder.duplex(number * BOX + place, switch, 450 * GB, 700);
-            builder.duplex(number * BOX + place, rail, 50 * GB, 3000);
-        }
-    }
-    Ok(builder.build()?)
-}
-
-fn torus((a, b): (u32, u32)) -> Result<Network> {
-    let mut builder = Builder::new(a * b);
-    let at = |x: u32, y: u32| (x % a) * b + y % b;
-    // Two ranks have one link, not two.
-    for x in 0..a {
-        for y in 0..b {
-            if a > 2 || x == 0 {
-                builder.duplex(at(x, y), at(x + 1, y), 50 * GB, 700);
-            }
-            if b > 2 || y == 0 {
-                builder.duplex(at(x, y), at(x, y + 1), 50 * GB, 700);
-            }
-        }
-    }
-    Ok(builder.build()?)
 }
 
 #[cfg(test)]

@@ -11,21 +11,10 @@ use unisono::graph::LinkGraph;
 use unisono_network::Network;
 use unisono_plan::Op;
 use unisono_planner::{Request, plan};
+use unisono_regret::OPS;
 use unisono_tests::peak_bytes;
 
 use crate::fabric::Fabric;
-
-/// The operations that are planned.
-pub const OPS: [Op; 8] = [
-    Op::AllReduce,
-    Op::AllGather,
-    Op::ReduceScatter,
-    Op::Broadcast { root: 0 },
-    Op::Reduce { root: 0 },
-    Op::Gather { root: 0 },
-    Op::Scatter { root: 0 },
-    Op::AllToAll,
-];
 
 /// How often a planner is looked at.
 const TICK: Duration = Duration::from_millis(5);

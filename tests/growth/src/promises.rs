@@ -2,14 +2,13 @@
 
 use std::fmt;
 
+use unisono_tests::footprint::{ALONE, OF_EIGHT};
+
 use crate::rank::Figures;
 use crate::survey::Survey;
 
-/// A communicator of one rank has less than this.
-const ALONE: u64 = 1 << 20;
-/// A communicator of so many ranks has less than this on each of them.
+/// So many ranks are meant by [`OF_EIGHT`].
 const EIGHT: u32 = 8;
-const OF_EIGHT: u64 = 32 << 20;
 
 /// A promise, and what was found.
 #[derive(Debug, PartialEq)]

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use unisono_plan::Op;
+use unisono_regret::OPS;
 
 use crate::fabric::Fabric;
 use crate::job::{self, Job};
-use crate::plans::{self, Graph, OPS, Planned};
+use crate::plans::{self, Graph, Planned};
 
 /// What was found.
 pub struct Survey {

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use unisono_plan::Op;
 use unisono_planner::{Request, plan, sweep};
+use unisono_regret::OPS;
 
 use crate::graphs::Graph;
 use crate::rules;
@@ -20,18 +21,6 @@ pub struct Cell {
     pub op: Op,
     pub bytes: u64,
 }
-
-/// The operations that are compared.
-pub const OPS: [Op; 8] = [
-    Op::AllReduce,
-    Op::AllGather,
-    Op::ReduceScatter,
-    Op::Broadcast { root: 0 },
-    Op::Reduce { root: 0 },
-    Op::Gather { root: 0 },
-    Op::Scatter { root: 0 },
-    Op::AllToAll,
-];
 
 /// What came out.
 #[derive(Debug, PartialEq)]

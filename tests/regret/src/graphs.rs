@@ -4,11 +4,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use unisono_graph::LinkGraph;
-use unisono_network::{Builder, Network};
+use unisono_network::Network;
 use unisono_plan::Op;
 use unisono_planner::{Request, plan};
-
-const GB: u64 = 1_000_000_000;
+use unisono_regret::families::{boxes, fat_tree, mesh, ring, sides, torus};
 
 /// A graph with its name and its family.
 pub struct Graph {
@@ -43,14 +42,6 @@ pub fn all(full: bool) -> Result<Vec<Graph>> {
         }
     }
     Ok(graphs)
-}
-
-/// The two factors of a number that are nearest to each other, the smaller first.
-fn sides(ranks: u32) -> (u32, u32) {
-    let root = ranks.isqrt();
-    let a = (1..=root).rev().find(|a| ranks.is_multiple_of(*a));
-    let a = a.unwrap_or(1);
-    (a, ranks / a)
 }
 
 /// Every fixture at its own size, and its first half.
@@ -90,71 +81,4 @@ fn fixtures() -> Result<Vec<Graph>> {
         });
     }
     Ok(graphs)
-}
-
-fn ring(ranks: u32) -> Result<Network> {
-    let mut builder = Builder::new(ranks);
-    for rank in 0..ranks {
-        // Two ranks have one link, not two.
-        if ranks > 2 || rank == 0 {
-            builder.duplex(rank, (rank + 1) % ranks, 50 * GB, 1000);
-        }
-    }
-    Ok(builder.build()?)
-}
-
-fn mesh(ranks: u32) -> Result<Network> {
-    let mut builder = Builder::new(ranks);
-    for one in 0..ranks {
-        for other in 0..one {
-            builder.duplex(one, other, 28 * GB, 1500);
-        }
-    }
-    Ok(builder.build()?)
-}
-
-fn torus(a: u32, b: u32) -> Result<Network> {
-    let mut builder = Builder::new(a * b);
-    let at = |x: u32, y: u32| (x % a) * b + y % b;
-    for x in 0..a {
-        for y in 0..b {
-            if a > 2 || x == 0 {
-                builder.duplex(at(x, y), at(x + 1, y), 50 * GB, 700);
-            }
-            if b > 2 || y == 0 {
-                builder.duplex(at(x, y), at(x, y + 1), 50 * GB, 700);
-            }
-        }
-    }
-    Ok(builder.build()?)
-}
-
-/// Leaves of some hosts each, and half as much bandwidth above them as below.
-fn fat_tree(leaves: u32, hosts: u32) -> Result<Network> {
-    let mut builder = Builder::new(leaves * hosts);
-    let spines = [builder.switch(false), builder.switch(false)];
-    for number in 0..leaves {
-        let leaf = builder.switch(false);
-        for host in 0..hosts {
-            builder.duplex(number * hosts + host, leaf, 25 * GB, 1000);
-        }
-        for spine in spines {
-            builder.duplex(leaf, spine, 25 * GB * u64::from(hosts) / 4, 1000);
-        }
-    }
-    Ok(builder.build()?)
-}
-
-/// Boxes with a switch each, and a rail for each place in a box.
-fn boxes(count: u32, each: u32) -> Result<Network> {
-    let mut builder = Builder::new(count * each);
-    let rails: Vec<u32> = (0..each).map(|_| builder.switch(false)).collect();
-    for number in 0..count {
-        let switch = builder.switch(false);
-        for (place, &rail) in (0..each).zip(&rails) {
-            builder.duplex(number * each + place, switch, 450 * GB, 700);
-            builder.duplex(number * each + place, rail, 50 * GB, 3000);
-        }
-    }
-    Ok(builder.build()?)
 }

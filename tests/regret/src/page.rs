@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 
 use unisono_plan::Op;
 
-use crate::cells::{Compared, OPS};
+use unisono_regret::OPS;
+
+use crate::cells::Compared;
 
 /// What the project promises: a mean of 3 % and nothing above 10 %.
 const MEAN: f64 = 0.03;
@@ -21,7 +23,7 @@ pub fn page(results: &[Compared], of: usize, full: bool, about: &str) -> String 
     let _ = writeln!(
         out,
         "What `unisono plan` chooses over the best of every candidate in every cut, all simulated from their\n\
-         steps. {} of {of} cells of the {counts} set, in an order drawn at random. Repeat with `cargo xtask regret{}`.\n",
+         steps. {} of {of} cells of the {counts} set, drawn at random or asked for by graph. Repeat with `cargo xtask regret{}`.\n",
         results.len(),
         if full { " --full" } else { "" }
     );

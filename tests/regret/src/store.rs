@@ -9,7 +9,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use crate::cells::{Compared, OPS};
+use unisono_regret::OPS;
+
+use crate::cells::Compared;
 use crate::page::FAMILIES;
 
 const HEADER: &str =

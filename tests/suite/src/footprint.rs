@@ -5,6 +5,11 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
+/// What the project promises: a communicator of one rank takes fewer bytes than this...
+pub const ALONE: u64 = 1 << 20;
+/// ... and one of eight ranks fewer than this of each.
+pub const OF_EIGHT: u64 = 32 << 20;
+
 /// What a process has in memory and what it has mapped, in bytes.
 ///
 /// A page that several processes have mapped counts as a share for each (`Pss`), so that the sum over all

@@ -3,7 +3,7 @@
 
 mod count;
 mod everything;
-mod footprint;
+pub mod footprint;
 mod header;
 mod measure;
 mod port;

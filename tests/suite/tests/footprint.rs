@@ -3,13 +3,10 @@
 use std::time::Duration;
 
 use unisono::{Communicator, ReduceOp};
+use unisono_tests::footprint::{ALONE, OF_EIGHT};
 use unisono_tests::{Footprint, Job, Rank, watchdog};
 
 const LIMIT: Duration = Duration::from_secs(60);
-
-/// What the project promises of each rank: of one, and of eight.
-const ALONE: u64 = 1 << 20;
-const OF_EIGHT: u64 = 32 << 20;
 
 /// The message whose staging is the largest of those that are usual.
 const ELEMENTS: usize = (1 << 20) / size_of::<f32>();
