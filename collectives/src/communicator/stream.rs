@@ -2,6 +2,9 @@
 //!
 //! A started call owns its buffers until it is complete, so nobody can free or change what a device
 //! still reads; [`Pending::wait`] gives them back.
+//!
+//! Any thread may start calls; nothing is waited for. What a short call (up to 32 KiB) can do without its peers may be
+//! done by the thread that starts it, the rest by whoever waits or by the progress thread.
 
 use super::asked::Asked;
 use super::ops::{counts, pairs};

@@ -46,7 +46,8 @@ impl Communicator {
             .run(self.request(asked, call.dtype, call.reduction))
     }
 
-    /// [`Communicator::call_raw`] that returns at once; the call is complete when the work is.
+    /// [`Communicator::call_raw`] that returns at once; the call is complete when the work is. Any thread; of a call of
+    /// up to 32 KiB what needs no peer may be done by this one.
     ///
     /// # Safety
     /// As there, until the work is complete.
