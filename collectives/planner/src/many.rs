@@ -85,8 +85,7 @@ pub(crate) fn choose(
     let (schedule, timeline) = match simulated.into_iter().find(|(one, ..)| same(one)) {
         Some((_, schedule, timeline)) => {
             let schedule = schedule.in_order(&timeline.sequence);
-            let timeline = simulate_schedule(&schedule, network, request.speeds)?;
-            (schedule, timeline)
+            (schedule, timeline.in_sequence())
         }
         None => unspelled(network, request, best, counted),
     };

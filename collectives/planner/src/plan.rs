@@ -23,6 +23,10 @@ const MUCH_WORSE: f64 = 1.1;
 const GIVEN_UP: u32 = 2;
 /// What is no more than this over the least may still become better when it is cut finer.
 const FAR: f64 = 1.5;
+/// Schedules of more steps take seconds to simulate where flows share links...
+const LONG: usize = 20_000;
+/// ... and are simulated only if the time could become this much less.
+const WORTH_LONG: f64 = 1.02;
 /// The most ranks for which trees and rings are packed: packings hold something for each pair.
 const MOST_PACKED: u32 = 2048;
 
@@ -246,8 +250,15 @@ pub(crate) fn plan_among(
     candidates.sort_by(|a, b| a.ps.total_cmp(&b.ps));
     let mut least = f64::INFINITY;
     for scored in &mut candidates {
-        if scored.ps < least {
-            *scored = best_cut(network, request, scored.source.clone())?;
+        let at_best = scored.ps;
+        if !pays(scored, at_best, least) {
+            continue;
+        }
+        *scored = best_cut(network, request, scored.source.clone())?;
+        if scored.ps <= least * AS_GOOD {
+            if pays(scored, at_best, scored.ps) {
+                *scored = finer(network, request, scored.clone())?;
+            }
             least = least.min(scored.ps);
         }
     }
@@ -255,12 +266,12 @@ pub(crate) fn plan_among(
     let Some(best) = simplest(&candidates) else {
         return Err(nothing(request, there, why));
     };
-    let best = finer(network, request, best.clone())?;
+    let best = best.clone();
     let (op, bytes) = (request.op, request.bytes);
     let schedule = best.source.schedule(network, op, bytes, best.knob)?;
     let timeline = simulate_schedule(&schedule, network, request.speeds)?;
     let schedule = schedule.in_order(&timeline.sequence);
-    let timeline = simulate_schedule(&schedule, network, request.speeds)?;
+    let timeline = timeline.in_sequence();
     Ok(Plan {
         algorithm: best.source.name().to_owned(),
         knob: best.knob,
@@ -398,6 +409,16 @@ fn rings(network: &Network) -> Option<Rings> {
     Rings::new(rings.ok()?).ok()
 }
 
+/// Whether it is worth while to simulate a candidate that takes `at_best` in the best case, where
+/// `least` is known to be possible.
+fn pays(scored: &Scored, at_best: f64, least: f64) -> bool {
+    let gain = match scored.steps > LONG {
+        true => WORTH_LONG,
+        false => 1.0,
+    };
+    at_best * gain < least
+}
+
 /// The candidate with the fewest steps of those that are as good as the fastest. Who was not
 /// simulated may take longer than it says.
 fn simplest(candidates: &[Scored]) -> Option<&Scored> {
@@ -502,7 +523,7 @@ fn best_cut(network: &Network, request: &Request, source: Source) -> Result<Scor
     })
 }
 
-/// The winner cut finer still, as long as that helps.
+/// What is the fastest so far cut finer still, as long as that helps.
 fn finer(network: &Network, request: &Request, best: Scored) -> Result<Scored, PlanError> {
     let source = &best.source;
     let most = source.most_chunks(request.op, network.ranks(), request.bytes);

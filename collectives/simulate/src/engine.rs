@@ -11,16 +11,52 @@ use crate::outcome::{Outcome, Span};
 use flows::Flows;
 use lanes::Lanes;
 
+/// Picoseconds in a second.
+const SECOND: f64 = 1e12;
+
 /// Runs all tasks of the model.
 ///
 /// Takes time in proportion to the tasks, plus, for each moment at which some flow starts or ends,
 /// to the routes whose rates that may change.
 pub fn simulate(model: &Model) -> Result<Outcome, SimulateError> {
+    simulate_within(model, Allowance::NONE)
+}
+
+/// How exact a simulation is that would take too long to be exact.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Allowance {
+    /// By which part the makespan may be too short.
+    pub share: f64,
+    /// How many rates are solved before that part is made use of.
+    pub after: u64,
+}
+
+impl Allowance {
+    /// Everything is exact.
+    pub const NONE: Self = Self {
+        share: 0.0,
+        after: u64::MAX,
+    };
+}
+
+/// Runs all tasks of the model, exactly as long as that is cheap. When [`Allowance::after`] rates
+/// have been solved, what happens at nearly the same time is taken together from then on, so that
+/// rates are solved less often, the more flows there are.
+///
+/// Each event may then come too early by [`Allowance::share`] of the least makespan (that of the
+/// fullest resource), divided by the longest chain of events that follow each other: so far may the
+/// end of such a chain be off.
+pub fn simulate_within(model: &Model, allowance: Allowance) -> Result<Outcome, SimulateError> {
     check(model)?;
     let mut run = Run::new(model);
     run.begin();
+    let mut exact = true;
     while let Some((now, event)) = run.queue.pop(f64::INFINITY) {
-        let until = same_moment(now);
+        if exact && run.flows.solved() >= allowance.after {
+            exact = false;
+            run.grain = allowance.share * fullest(model) / run.longest_chain() as f64;
+        }
+        let until = run.moment(now);
         run.take(event, now);
         while let Some((_, event)) = run.queue.pop(until) {
             run.take(event, now);
@@ -28,6 +64,24 @@ pub fn simulate(model: &Model) -> Result<Outcome, SimulateError> {
         run.finish_moment(now);
     }
     run.outcome()
+}
+
+/// For how long the fullest resource is busy, in picoseconds.
+fn fullest(model: &Model) -> f64 {
+    let mut flows = vec![0.0; model.routes.len()];
+    for (route, &bytes) in model.tasks.route.iter().zip(&model.tasks.bytes) {
+        flows[route.0 as usize] += bytes as f64;
+    }
+    let mut loads = vec![0.0; model.resources()];
+    for (route, bytes) in (0..).zip(flows) {
+        for hop in model.routes.of(route) {
+            loads[hop.resource as usize] += bytes * f64::from(hop.times);
+        }
+    }
+    let times = loads.iter().zip(&model.capacities);
+    times
+        .map(|(load, &capacity)| load / capacity as f64 * SECOND)
+        .fold(0.0, f64::max)
 }
 
 fn check(model: &Model) -> Result<(), SimulateError> {
@@ -79,6 +133,8 @@ struct Run<'m> {
     /// Tasks that start at this moment.
     ready: Vec<u32>,
     makespan: f64,
+    /// Events within so many picoseconds are one moment.
+    grain: f64,
 }
 
 impl<'m> Run<'m> {
@@ -110,7 +166,7 @@ impl<'m> Run<'m> {
         }
         Self {
             model,
-            queue: Queue::default(),
+            queue: Queue::new(model.routes.len()),
             flows: Flows::new(model),
             lanes: Lanes::new(model.lanes.len()),
             sequence: Vec::with_capacity(count),
@@ -122,7 +178,48 @@ impl<'m> Run<'m> {
             left: count,
             ready: Vec::new(),
             makespan: 0.0,
+            grain: 0.0,
         }
+    }
+
+    /// How many tasks that take time can run one after the other at most, or more: a chain of those
+    /// that wait for each other by name, and a lane.
+    fn longest_chain(&self) -> usize {
+        let tasks = &self.model.tasks;
+        let moves =
+            |task: usize| tasks.bytes[task] > 0 && !self.model.routes.is_free(tasks.route[task].0);
+        let timed = |task: usize| usize::from(tasks.delay_ps[task] > 0 || moves(task));
+        let mut waits = vec![0u32; self.waits.len()];
+        for &waiter in &self.waiters {
+            waits[waiter as usize] += 1;
+        }
+        let mut ready: Vec<usize> = (0..waits.len()).filter(|&task| waits[task] == 0).collect();
+        let mut before = vec![0; waits.len()];
+        let mut longest = 1;
+        while let Some(task) = ready.pop() {
+            let chain = before[task] + timed(task);
+            longest = longest.max(chain);
+            for index in self.starts[task]..self.starts[task + 1] {
+                let waiter = self.waiters[index as usize] as usize;
+                before[waiter] = before[waiter].max(chain);
+                waits[waiter] -= 1;
+                if waits[waiter] == 0 {
+                    ready.push(waiter);
+                }
+            }
+        }
+        let mut lanes = vec![0; self.model.lanes.len()];
+        for (task, lane) in tasks.lane.iter().enumerate() {
+            if let Some(lane) = lane {
+                lanes[lane.0 as usize] += timed(task);
+            }
+        }
+        longest + lanes.into_iter().max().unwrap_or(0)
+    }
+
+    /// The last time that is the same moment as `now`.
+    fn moment(&self, now: f64) -> f64 {
+        same_moment(now).max(now + self.grain)
     }
 
     fn begin(&mut self) {
@@ -135,8 +232,9 @@ impl<'m> Run<'m> {
     fn take(&mut self, event: Event, now: f64) {
         match event {
             Event::Delayed { task } => self.flow(task, now),
-            Event::Ends { route, version } => {
-                let mut done = self.flows.take_ended(route, version, now);
+            Event::Ends { route } => {
+                let until = self.moment(now);
+                let mut done = self.flows.take_ended(route, now, until);
                 for task in done.drain(..) {
                     self.end(task, now);
                 }
@@ -173,7 +271,7 @@ impl<'m> Run<'m> {
         self.spans[task as usize].start_ps = now;
         match self.model.tasks.delay_ps[task as usize] {
             0 => self.flow(task, now),
-            delay => self.queue.push(now + delay as f64, Event::Delayed { task }),
+            delay => self.queue.delayed_until(now + delay as f64, task),
         }
     }
 

@@ -1,7 +1,11 @@
 //! Moments, and the queue of what happens at them.
 
+mod ends;
+
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
+
+use ends::Ends;
 
 /// Events this part of the time apart are one moment.
 const SAME_PART: f64 = 1e-11;
@@ -45,33 +49,61 @@ pub(crate) enum Event {
         /// The task.
         task: u32,
     },
-    /// The next flow of a route ends, if nothing has changed since.
+    /// The next flow of a route ends.
     Ends {
         /// The route.
         route: u32,
-        /// Which announcement of the route this is; only the newest counts.
-        version: u32,
     },
 }
 
 /// Events by time; those of one time in a fixed order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Queue {
-    heap: BinaryHeap<Reverse<(Ordered, Event)>>,
+    delayed: BinaryHeap<Reverse<(Ordered, u32)>>,
+    ends: Ends,
 }
 
 impl Queue {
-    pub(crate) fn push(&mut self, time: f64, event: Event) {
-        self.heap.push(Reverse((Ordered(time), event)));
+    pub(crate) fn new(routes: usize) -> Self {
+        Self {
+            delayed: BinaryHeap::new(),
+            ends: Ends::new(routes),
+        }
     }
 
-    /// The next event, if it is no later than `until`.
+    /// The delay of a task is over then.
+    pub(crate) fn delayed_until(&mut self, time: f64, task: u32) {
+        self.delayed.push(Reverse((Ordered(time), task)));
+    }
+
+    /// The next flow of a route ends then, and not when was said before.
+    pub(crate) fn end_at(&mut self, route: u32, time: f64) {
+        self.ends.set(route, time);
+    }
+
+    /// A route has no flows.
+    pub(crate) fn ends_never(&mut self, route: u32) {
+        self.ends.remove(route);
+    }
+
+    /// The next event, if it is no later than `until`. An end is announced no longer.
     pub(crate) fn pop(&mut self, until: f64) -> Option<(f64, Event)> {
-        let Reverse((time, _)) = self.heap.peek()?;
+        let delayed = self
+            .delayed
+            .peek()
+            .map(|&Reverse((time, task))| (time, Event::Delayed { task }));
+        let ends = self
+            .ends
+            .first()
+            .map(|(time, route)| (time, Event::Ends { route }));
+        let (time, event) = delayed.into_iter().chain(ends).min()?;
         if time.0 > until {
             return None;
         }
-        let Reverse((time, event)) = self.heap.pop()?;
+        match event {
+            Event::Delayed { .. } => drop(self.delayed.pop()),
+            Event::Ends { route } => self.ends.remove(route),
+        }
         Some((time.0, event))
     }
 }

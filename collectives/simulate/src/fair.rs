@@ -3,7 +3,7 @@
 mod fill;
 mod grow;
 
-use crate::model::{Model, Routes};
+use crate::model::{Hop, Model, Routes};
 use crate::{RouteId, SimulateError};
 
 /// Rates that differ by less than this part are the same.
@@ -27,7 +27,7 @@ pub fn max_min_rates(model: &Model, flows: &[RouteId]) -> Result<Vec<f64>, Simul
     let mut touched = Vec::new();
     for flow in flows {
         if !model.routes.is_free(flow.0) {
-            rates.flows[flow.0 as usize] += 1;
+            rates.states[flow.0 as usize].flows += 1;
             touched.push(flow.0);
         }
     }
@@ -36,7 +36,7 @@ pub fn max_min_rates(model: &Model, flows: &[RouteId]) -> Result<Vec<f64>, Simul
         .iter()
         .map(|flow| match model.routes.is_free(flow.0) {
             true => f64::INFINITY,
-            false => rates.rate[flow.0 as usize],
+            false => rates.states[flow.0 as usize].rate,
         })
         .collect())
 }
@@ -75,19 +75,32 @@ impl Routes {
 pub(crate) struct Rates<'m> {
     capacity: Vec<f64>,
     routes: &'m Routes,
-    /// Flows on each route now. Whoever changes it tells [`Rates::settle`].
-    pub(crate) flows: Vec<u32>,
-    /// Rate of each flow of a route, in bytes a second.
-    pub(crate) rate: Vec<f64>,
-    /// Flows on each route when its rate was last settled.
-    settled: Vec<u32>,
-    /// The resource that holds each route's rate, or [`BY_LIMIT`].
-    bottleneck: Vec<u32>,
-    /// The routes with flows on each resource, and where the hop stands in `routes.hops`.
+    pub(crate) states: Vec<State>,
+    /// The routes with flows on each resource.
     members: Vec<Vec<Member>>,
     /// For each hop, where it stands in its resource's `members`.
     place: Vec<u32>,
+    /// How many rates have been solved, those included that were solved again.
+    pub(crate) solved: u64,
     work: Work,
+}
+
+/// What is known of a route. All of it is read together, for thousands of routes a settling, so it
+/// lies together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct State {
+    /// Rate of each of its flows, in bytes a second.
+    pub(crate) rate: f64,
+    /// Its flows now. Whoever changes it tells [`Rates::settle`].
+    pub(crate) flows: u32,
+    /// Its flows when its rate was last settled.
+    settled: u32,
+    /// The resource that holds its rate, or [`BY_LIMIT`].
+    bottleneck: u32,
+    /// The epoch in which it was chosen.
+    chosen_at: u32,
+    /// Whether it has its rate, if it is chosen.
+    fixed: bool,
 }
 
 /// A route that has flows, on a resource that it passes.
@@ -95,6 +108,8 @@ pub(crate) struct Rates<'m> {
 struct Member {
     route: u32,
     hop: u32,
+    /// How often it passes.
+    times: u32,
 }
 
 /// Memory that is reused from one settling to the next.
@@ -103,13 +118,9 @@ struct Work {
     epoch: u32,
     /// The routes that are being solved, and their rates before.
     chosen: Vec<(u32, f64)>,
-    /// For each route, the epoch in which it was chosen.
-    chosen_at: Vec<u32>,
     /// The resources that the chosen routes pass.
     around: Vec<u32>,
     around_at: Vec<u32>,
-    /// Whether a chosen route has its rate.
-    fixed: Vec<bool>,
     /// What is left of each resource for the chosen routes that aren't fixed.
     left: Vec<f64>,
     /// How many uses of each resource by them that is for.
@@ -119,22 +130,26 @@ struct Work {
 impl<'m> Rates<'m> {
     pub(crate) fn new(capacities: &[u64], routes: &'m Routes) -> Self {
         let (resources, count) = (capacities.len(), routes.len());
+        let state = State {
+            rate: 0.0,
+            flows: 0,
+            settled: 0,
+            bottleneck: BY_LIMIT,
+            chosen_at: 0,
+            fixed: false,
+        };
         Self {
             capacity: capacities.iter().map(|&c| c as f64).collect(),
             routes,
-            flows: vec![0; count],
-            rate: vec![0.0; count],
-            settled: vec![0; count],
-            bottleneck: vec![BY_LIMIT; count],
+            states: vec![state; count],
             members: vec![Vec::new(); resources],
             place: vec![0; routes.hops.len()],
+            solved: 0,
             work: Work {
                 epoch: 0,
                 chosen: Vec::new(),
-                chosen_at: vec![0; count],
                 around: Vec::new(),
                 around_at: vec![0; resources],
-                fixed: vec![false; count],
                 left: vec![0.0; resources],
                 uses: vec![0; resources],
             },
@@ -147,17 +162,18 @@ impl<'m> Rates<'m> {
         self.begin();
         let mut any = false;
         for &route in touched {
-            let index = route as usize;
-            if self.flows[index] == self.settled[index] {
+            let state = &mut self.states[route as usize];
+            let before = std::mem::replace(&mut state.settled, state.flows);
+            let now = state.flows;
+            if now == before {
                 continue;
             }
             any = true;
-            match (self.settled[index], self.flows[index]) {
+            match (before, now) {
                 (0, _) => self.list(route),
                 (_, 0) => self.unlist(route),
                 _ => {}
             }
-            self.settled[index] = self.flows[index];
             self.choose_around(route);
         }
         if !any {
@@ -166,7 +182,7 @@ impl<'m> Rates<'m> {
         self.solve_and_grow();
         for place in 0..self.work.chosen.len() {
             let (route, before) = self.work.chosen[place];
-            let now = &mut self.rate[route as usize];
+            let now = &mut self.states[route as usize].rate;
             if (*now - before).abs() <= before * 1e-12 {
                 *now = before;
             } else {
@@ -177,15 +193,17 @@ impl<'m> Rates<'m> {
 
     fn list(&mut self, route: u32) {
         for hop in self.routes.range(route) {
-            let members = &mut self.members[self.routes.hops[hop].resource as usize];
+            let Hop { resource, times } = self.routes.hops[hop];
+            let members = &mut self.members[resource as usize];
             self.place[hop] = members.len() as u32;
             members.push(Member {
                 route,
                 hop: hop as u32,
+                times,
             });
         }
         // Its rate is unknown yet; as it was never announced, any value is a change.
-        self.rate[route as usize] = 0.0;
+        self.states[route as usize].rate = 0.0;
     }
 
     fn unlist(&mut self, route: u32) {
@@ -201,8 +219,7 @@ impl<'m> Rates<'m> {
 
     /// What all flows of a route take of the resource of one of its hops.
     fn take(&self, member: Member) -> f64 {
-        let route = member.route as usize;
-        let times = self.routes.hops[member.hop as usize].times;
-        self.rate[route] * f64::from(self.flows[route]) * f64::from(times)
+        let state = &self.states[member.route as usize];
+        state.rate * f64::from(state.flows) * f64::from(member.times)
     }
 }

@@ -41,7 +41,7 @@ pub mod fluid;
 mod model;
 mod outcome;
 
-pub use engine::simulate;
+pub use engine::{Allowance, simulate, simulate_within};
 pub use error::SimulateError;
 pub use fair::max_min_rates;
 pub use model::{LaneId, Model, ResourceId, RouteId, Task, TaskId, Turns};

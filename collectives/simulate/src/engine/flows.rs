@@ -7,12 +7,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::events::{Event, Ordered, Queue, same_moment};
+use super::SECOND;
+use crate::events::{Ordered, Queue};
 use crate::fair::Rates;
 use crate::model::Model;
-
-/// Picoseconds in a second.
-const SECOND: f64 = 1e12;
 
 pub(super) struct Flows<'m> {
     model: &'m Model,
@@ -35,7 +33,6 @@ struct Route {
     served: f64,
     at: f64,
     rate: f64,
-    version: u32,
     touched: bool,
     /// The value of `served` at which each flow ends.
     ends: BinaryHeap<Reverse<(Ordered, u32)>>,
@@ -79,7 +76,7 @@ impl<'m> Flows<'m> {
         }
         let end = Ordered(state.served + bytes as f64);
         state.ends.push(Reverse((end, task)));
-        self.rates.flows[route as usize] += 1;
+        self.rates.states[route as usize].flows += 1;
         self.touch(route);
         for hop in self.model.routes.of(route) {
             let place = hop.resource as usize;
@@ -92,18 +89,15 @@ impl<'m> Flows<'m> {
         }
     }
 
-    /// The tasks of a route whose last byte has arrived. None if the announcement is an old one.
-    pub(super) fn take_ended(&mut self, route: u32, version: u32, now: f64) -> Vec<u32> {
+    /// The tasks of a route whose last byte arrives up to `until`, all taken as arriving now.
+    pub(super) fn take_ended(&mut self, route: u32, now: f64, until: f64) -> Vec<u32> {
         let mut done = std::mem::take(&mut self.spare);
         let state = &mut self.routes[route as usize];
-        if state.version != version {
-            return done;
-        }
         // What was announced ends, even if rounding left a trace of it.
         let next = state.ends.peek().map(|Reverse((end, _))| end.0);
         state.advance(now);
         state.served = state.served.max(next.unwrap_or(0.0));
-        let slack = state.rate * (same_moment(now) - now) / SECOND;
+        let slack = state.rate * (until - now) / SECOND;
         while let Some(&Reverse((end, task))) = state.ends.peek() {
             if end.0 > state.served + slack {
                 break;
@@ -111,7 +105,7 @@ impl<'m> Flows<'m> {
             state.ends.pop();
             done.push(task);
         }
-        self.rates.flows[route as usize] -= done.len() as u32;
+        self.rates.states[route as usize].flows -= done.len() as u32;
         self.touch(route);
         for hop in self.model.routes.of(route) {
             let place = hop.resource as usize;
@@ -121,6 +115,11 @@ impl<'m> Flows<'m> {
             }
         }
         done
+    }
+
+    /// How many rates have been solved.
+    pub(super) fn solved(&self) -> u64 {
+        self.rates.solved
     }
 
     /// Takes back the memory of a list that [`Self::take_ended`] gave.
@@ -136,20 +135,20 @@ impl<'m> Flows<'m> {
             let route = self.changed[place];
             let state = &mut self.routes[route as usize];
             state.advance(now);
-            state.rate = self.rates.rate[route as usize];
+            state.rate = self.rates.states[route as usize].rate;
             self.touch(route);
         }
         for place in 0..self.touched.len() {
             let route = self.touched[place];
             let state = &mut self.routes[route as usize];
             state.touched = false;
-            state.version = state.version.wrapping_add(1);
-            if let Some(&Reverse((end, _))) = state.ends.peek() {
-                state.advance(now);
-                let left = (end.0 - state.served).max(0.0);
-                let version = state.version;
-                let time = now + left / state.rate * SECOND;
-                queue.push(time, Event::Ends { route, version });
+            match state.ends.peek() {
+                Some(&Reverse((end, _))) => {
+                    state.advance(now);
+                    let left = (end.0 - state.served).max(0.0);
+                    queue.end_at(route, now + left / state.rate * SECOND);
+                }
+                None => queue.ends_never(route),
             }
         }
         self.touched.clear();

@@ -17,11 +17,12 @@ impl Rates<'_> {
     /// Gives the chosen routes the rates that are fair among themselves, in what the other routes
     /// leave of the resources.
     pub(super) fn fill(&mut self) {
+        self.solved += self.work.chosen.len() as u64;
         let mut heap = self.shares();
         while let Some(Reverse((share, holder))) = heap.pop() {
             match holder {
                 Holder::Limit(route) => {
-                    if !self.work.fixed[route as usize] {
+                    if !self.states[route as usize].fixed {
                         self.fix(route, share.0, BY_LIMIT);
                     }
                 }
@@ -50,10 +51,9 @@ impl Rates<'_> {
             let place = resource as usize;
             let (mut taken, mut uses) = (0.0, 0);
             for &member in &self.members[place] {
-                let route = member.route as usize;
-                if self.work.chosen_at[route] == self.work.epoch {
-                    let times = self.routes.hops[member.hop as usize].times;
-                    uses += u64::from(self.flows[route]) * u64::from(times);
+                let state = &self.states[member.route as usize];
+                if state.chosen_at == self.work.epoch {
+                    uses += u64::from(state.flows) * u64::from(member.times);
                 } else {
                     taken += self.take(member);
                 }
@@ -66,7 +66,7 @@ impl Rates<'_> {
             }
         }
         for &(route, _) in &self.work.chosen {
-            self.work.fixed[route as usize] = false;
+            self.states[route as usize].fixed = false;
             if let Some(limit) = self.routes.limits[route as usize] {
                 entries.push(Reverse((Ordered(limit as f64), Holder::Limit(route))));
             }
@@ -77,19 +77,19 @@ impl Rates<'_> {
     fn fix_all(&mut self, resource: u32, rate: f64) {
         for place in 0..self.members[resource as usize].len() {
             let route = self.members[resource as usize][place].route;
-            let index = route as usize;
-            if self.work.chosen_at[index] == self.work.epoch && !self.work.fixed[index] {
+            let state = &self.states[route as usize];
+            if state.chosen_at == self.work.epoch && !state.fixed {
                 self.fix(route, rate, resource);
             }
         }
     }
 
     fn fix(&mut self, route: u32, rate: f64, bottleneck: u32) {
-        let index = route as usize;
-        self.rate[index] = rate;
-        self.bottleneck[index] = bottleneck;
-        self.work.fixed[index] = true;
-        let flows = u64::from(self.flows[index]);
+        let state = &mut self.states[route as usize];
+        state.rate = rate;
+        state.bottleneck = bottleneck;
+        state.fixed = true;
+        let flows = u64::from(state.flows);
         for hop in self.routes.of(route) {
             let place = hop.resource as usize;
             let uses = flows * u64::from(hop.times);

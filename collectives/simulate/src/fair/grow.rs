@@ -1,6 +1,6 @@
 //! Which routes must be solved again, found by where the certificate of fairness fails.
 
-use super::{Rates, SAME};
+use super::{Rates, SAME, State};
 
 /// After so many failed certificates, everything that is connected is solved at once.
 const PATIENCE: usize = 6;
@@ -14,14 +14,14 @@ impl Rates<'_> {
 
     /// Chooses a route that changed, and those that are held by a resource on its way.
     pub(super) fn choose_around(&mut self, route: u32) {
-        if self.flows[route as usize] > 0 {
+        if self.states[route as usize].flows > 0 {
             self.choose(route);
         }
         for hop in self.routes.range(route) {
             let resource = self.routes.hops[hop].resource;
             for place in 0..self.members[resource as usize].len() {
                 let other = self.members[resource as usize][place].route;
-                if self.bottleneck[other as usize] == resource {
+                if self.states[other as usize].bottleneck == resource {
                     self.choose(other);
                 }
             }
@@ -46,12 +46,12 @@ impl Rates<'_> {
     }
 
     fn choose(&mut self, route: u32) {
-        let index = route as usize;
-        if self.work.chosen_at[index] == self.work.epoch {
+        let state = &mut self.states[route as usize];
+        if state.chosen_at == self.work.epoch {
             return;
         }
-        self.work.chosen_at[index] = self.work.epoch;
-        self.work.chosen.push((route, self.rate[index]));
+        state.chosen_at = self.work.epoch;
+        self.work.chosen.push((route, state.rate));
         for hop in self.routes.of(route) {
             let seen = &mut self.work.around_at[hop.resource as usize];
             if *seen != self.work.epoch {
@@ -71,20 +71,20 @@ impl Rates<'_> {
             // The slowest chosen route that this resource holds.
             let mut slowest = f64::INFINITY;
             for &member in &self.members[resource as usize] {
-                let route = member.route as usize;
+                let state = &self.states[member.route as usize];
                 load += self.take(member);
-                fastest = fastest.max(self.rate[route]);
-                if self.work.chosen_at[route] == self.work.epoch
-                    && self.bottleneck[route] == resource
-                {
-                    slowest = slowest.min(self.rate[route]);
+                fastest = fastest.max(state.rate);
+                if state.chosen_at == self.work.epoch && state.bottleneck == resource {
+                    slowest = slowest.min(state.rate);
                 }
             }
             let full = load >= self.capacity[resource as usize] * (1.0 - SAME);
             for index in 0..self.members[resource as usize].len() {
                 let route = self.members[resource as usize][index].route;
-                let rate = self.rate[route as usize];
-                let held = self.bottleneck[route as usize] == resource;
+                let State {
+                    rate, bottleneck, ..
+                } = self.states[route as usize];
+                let held = bottleneck == resource;
                 let may_rise = held && (!full || rate < fastest * (1.0 - SAME));
                 if may_rise || rate > slowest * (1.0 + SAME) {
                     // A chosen route stays chosen.
