@@ -26,7 +26,7 @@ const FAR: f64 = 1.5;
 /// Schedules of more steps take seconds to simulate where flows share links...
 const LONG: usize = 20_000;
 /// ... and are simulated only if the time could become this much less.
-const WORTH_LONG: f64 = 1.02;
+const WORTH_LONG: f64 = 1.03;
 /// The most ranks for which trees and rings are packed: packings hold something for each pair.
 const MOST_PACKED: u32 = 2048;
 

@@ -9,9 +9,9 @@ use unisono_simulate::{
 use crate::schedule::{Kind, Schedule, StepId};
 
 /// Up to half a million rates, which take about a tenth of a second, times are exact. Beyond that
-/// they may be a five-hundredth too short: replays are promised to be within a hundredth.
+/// they may be wrong by some thousandths: replays are promised to be within a hundredth.
 const ALLOWANCE: Allowance = Allowance {
-    share: 0.002,
+    share: 0.004,
     after: 500_000,
 };
 

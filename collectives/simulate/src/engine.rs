@@ -25,7 +25,7 @@ pub fn simulate(model: &Model) -> Result<Outcome, SimulateError> {
 /// How exact a simulation is that would take too long to be exact.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Allowance {
-    /// By which part the makespan may be too short.
+    /// By about which part the makespan may be wrong.
     pub share: f64,
     /// How many rates are solved before that part is made use of.
     pub after: u64,
@@ -43,9 +43,10 @@ impl Allowance {
 /// have been solved, what happens at nearly the same time is taken together from then on, so that
 /// rates are solved less often, the more flows there are.
 ///
-/// Each event may then come too early by [`Allowance::share`] of the least makespan (that of the
-/// fullest resource), divided by the longest chain of events that follow each other: so far may the
-/// end of such a chain be off.
+/// Each event may then come too early or too late by half of [`Allowance::share`] of the least
+/// makespan (that of the fullest resource), divided by the longest chain of events that follow each
+/// other. What flows move in that time is lost or gained, on the whole as much of one as of the
+/// other.
 pub fn simulate_within(model: &Model, allowance: Allowance) -> Result<Outcome, SimulateError> {
     check(model)?;
     let mut run = Run::new(model);
@@ -56,12 +57,7 @@ pub fn simulate_within(model: &Model, allowance: Allowance) -> Result<Outcome, S
             exact = false;
             run.grain = allowance.share * fullest(model) / run.longest_chain() as f64;
         }
-        let until = run.moment(now);
-        run.take(event, now);
-        while let Some((_, event)) = run.queue.pop(until) {
-            run.take(event, now);
-        }
-        run.finish_moment(now);
+        run.moment(now, event);
     }
     run.outcome()
 }
@@ -132,6 +128,8 @@ struct Run<'m> {
     left: usize,
     /// Tasks that start at this moment.
     ready: Vec<u32>,
+    /// What happens at this moment.
+    events: Vec<Event>,
     makespan: f64,
     /// Events within so many picoseconds are one moment.
     grain: f64,
@@ -177,6 +175,7 @@ impl<'m> Run<'m> {
             ended: vec![false; count],
             left: count,
             ready: Vec::new(),
+            events: Vec::new(),
             makespan: 0.0,
             grain: 0.0,
         }
@@ -217,11 +216,6 @@ impl<'m> Run<'m> {
         longest + lanes.into_iter().max().unwrap_or(0)
     }
 
-    /// The last time that is the same moment as `now`.
-    fn moment(&self, now: f64) -> f64 {
-        same_moment(now).max(now + self.grain)
-    }
-
     fn begin(&mut self) {
         let tasks = 0..self.waits.len() as u32;
         self.ready = tasks.filter(|&t| self.waits[t as usize] == 0).collect();
@@ -229,11 +223,32 @@ impl<'m> Run<'m> {
         self.finish_moment(0.0);
     }
 
-    fn take(&mut self, event: Event, now: f64) {
+    /// Takes all that happens at one moment, of which this event is the first.
+    fn moment(&mut self, first: f64, event: Event) {
+        let until = same_moment(first).max(first + self.grain);
+        let mut events = std::mem::take(&mut self.events);
+        events.push(event);
+        let mut last = first;
+        while let Some((time, event)) = self.queue.pop(until) {
+            last = time;
+            events.push(event);
+        }
+        // What comes too early and what comes too late make up for each other.
+        let now = match self.grain > 0.0 {
+            true => (first + last) / 2.0,
+            false => first,
+        };
+        for event in events.drain(..) {
+            self.take(event, now, until);
+        }
+        self.events = events;
+        self.finish_moment(now);
+    }
+
+    fn take(&mut self, event: Event, now: f64, until: f64) {
         match event {
             Event::Delayed { task } => self.flow(task, now),
             Event::Ends { route } => {
-                let until = self.moment(now);
                 let mut done = self.flows.take_ended(route, now, until);
                 for task in done.drain(..) {
                     self.end(task, now);

@@ -22,7 +22,8 @@
 //! - What starts or ends only changes rates nearby. [`rates`](max_min_rates) are solved again for
 //!   the routes that may have changed, the certificate of fairness (each flow has a full resource
 //!   on which no flow is faster) is checked around them, and the set grows only where it fails.
-//! - Events at the same time are taken together, and the rates solved once.
+//! - Events at the same time are taken together, and the rates solved once. Where thousands of flows
+//!   share links and end one by one, [`simulate_within`] takes together what nearly is simultaneous.
 //!
 //! # Numbers
 //!

@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use unisono_simulate::{Model, ResourceId, Task, TaskId, Turns, simulate};
+use unisono_simulate::{
+    Allowance, Model, ResourceId, Task, TaskId, Turns, simulate, simulate_within,
+};
 
 const RANKS: u32 = 1000;
 const STEPS: usize = 100;
@@ -97,4 +99,46 @@ fn an_irregular_mix_of_a_hundred_thousand_messages() {
     assert!(makespan > 0.0);
     assert!(time < Duration::from_secs(60), "{time:?}");
     println!("{:.3} ms of traffic in {time:?}", makespan / 1e9);
+}
+
+/// Two rounds of messages from everybody to the next twenty on a ring: hundreds of flows that share
+/// links and end one by one, each moving the ends of all others.
+#[test]
+fn what_is_nearly_simultaneous_may_be_taken_together() {
+    const RANKS: usize = 40;
+    let mut chance = Chance(11);
+    let mut model = Model::new();
+    let links: Vec<ResourceId> = (0..RANKS).map(|_| model.resource(1_000_000_000)).collect();
+    for from in 0..RANKS {
+        for hops in 1..=20 {
+            let way: Vec<ResourceId> = (from..from + hops).map(|at| links[at % RANKS]).collect();
+            let route = model.route(&way, None);
+            let mut before = None;
+            for _ in 0..2 {
+                before = Some(model.task(Task {
+                    after: before.as_slice(),
+                    lane: None,
+                    priority: 0,
+                    delay_ps: 1000,
+                    bytes: 1000 + chance.below(100_000),
+                    route,
+                }));
+            }
+        }
+    }
+    let exact = simulate(&model).unwrap().makespan_ps;
+    let allowance = Allowance {
+        share: 0.01,
+        after: 10_000,
+    };
+    let about = simulate_within(&model, allowance).unwrap().makespan_ps;
+    let wrong = (about / exact - 1.0).abs();
+    // Not exact any more, so the allowance was made use of; and within it.
+    assert!((1e-12..=0.01).contains(&wrong), "{about} of {exact}");
+    println!("{wrong:.1e} wrong");
+    let unused = Allowance {
+        after: u64::MAX,
+        ..allowance
+    };
+    assert_eq!(simulate_within(&model, unused).unwrap().makespan_ps, exact);
 }

@@ -21,6 +21,8 @@ const BANDWIDTH_DECIDES: u64 = 512 << 10;
 const FAR_BEHIND: f64 = 2.0;
 /// From here on the fastest plans are also tried with smaller puts.
 const CUTS_MATTER: u64 = 128 << 10;
+/// The most calls in a round.
+const MOST_CALLS: u32 = 1000;
 /// Puts are not made smaller than this.
 const SMALL_PUT: u64 = 8 << 10;
 
@@ -185,31 +187,56 @@ impl Plans<'_> {
             |variant: &Variant| buffers.call(self.on, self.op, self.bytes, variant.forced);
         let mut calls = Vec::with_capacity(variants.len());
         for variant in variants {
-            // The first call makes the plan and may touch memory for the first time.
-            call(variant)?;
-            self.on.barrier()?;
-            let start = Instant::now();
-            call(variant)?;
-            call(variant)?;
-            let once = self.slowest(start.elapsed().as_secs_f64() / 2.0)?;
-            let round = self.options.figure.as_secs_f64() / f64::from(self.options.rounds.max(1));
-            calls.push((round / once.max(1e-9)).clamp(1.0, 1000.0) as u32);
+            calls.push(self.calls_of_a_round(&mut || call(variant))?);
         }
         let mut rounds = vec![Vec::new(); variants.len()];
         for _ in 0..self.options.rounds.max(1) {
             for ((variant, calls), times) in variants.iter().zip(&calls).zip(&mut rounds) {
-                self.on.barrier()?;
-                let start = Instant::now();
-                for _ in 0..*calls {
-                    call(variant)?;
-                }
-                times.push(start.elapsed().as_secs_f64() / f64::from(*calls));
+                let mut call = || call(variant);
+                let lead_in = *calls > 1;
+                times.push(self.seconds(*calls, lead_in, &mut call)?);
             }
         }
         for times in &mut rounds {
             self.on.all_reduce_in_place(times, ReduceOp::Max)?;
         }
         Ok(rounds)
+    }
+
+    /// How many calls fill a round.
+    fn calls_of_a_round(&self, call: &mut dyn FnMut() -> Result<()>) -> Result<u32> {
+        let round = self.options.figure.as_secs_f64() / f64::from(self.options.rounds.max(1));
+        // The first call makes the plan and may touch memory for the first time.
+        call()?;
+        let mut calls = 1;
+        loop {
+            let own = self.seconds(calls, true, call)?;
+            let once = self.slowest(own)?.max(1e-9);
+            let fill = (round / once).clamp(1.0, f64::from(MOST_CALLS)) as u32;
+            // Few calls tell little where ranks are more than cores: some wake up late.
+            if fill <= calls {
+                return Ok(fill);
+            }
+            calls = fill.min(8 * calls);
+        }
+    }
+
+    /// Seconds of one of so many calls, perhaps behind one that lets all ranks begin together.
+    fn seconds(
+        &self,
+        calls: u32,
+        lead_in: bool,
+        call: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<f64> {
+        self.on.barrier()?;
+        if lead_in {
+            call()?;
+        }
+        let start = Instant::now();
+        for _ in 0..calls {
+            call()?;
+        }
+        Ok(start.elapsed().as_secs_f64() / f64::from(calls))
     }
 
     /// The time of every plan that may run, as it would be cut, in the order of `candidates`.

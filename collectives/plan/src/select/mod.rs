@@ -2,8 +2,8 @@
 //!
 //! Every rank that asks the same question gets the same answer: all arithmetic is on integers, and
 //! ties go to the earlier algorithm of [`Algorithm::ALL`](crate::Algorithm::ALL), algorithms before
-//! templates, slots before windows, fewer pieces before more. An algorithm that the user forces and that can't run is an error that says why,
-//! never a silent fallback.
+//! templates, slots before windows, fewer pieces before more. An algorithm that the user forces and
+//! that can't run is an error that says why, never a silent fallback.
 
 mod cut;
 mod front;
@@ -22,6 +22,10 @@ use cut::Message;
 pub use front::{Front, Segment};
 pub use overrides::{Override, Overrides};
 pub use plan::Plan;
+
+/// What was measured as slower by so many per cent is as good: so much do figures of one plan differ
+/// from one tuning to the next.
+const AS_GOOD: u128 = 5;
 
 /// What is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -81,7 +85,15 @@ impl Candidate {
         self.measured.unwrap_or_else(|| self.predicted())
     }
 
-    /// What the choice goes by: the least wins.
+    /// Whether both were measured, and this one was hardly slower.
+    fn is_as_good_as(&self, other: &Self) -> bool {
+        match (self.measured, other.measured) {
+            (Some(own), Some(other)) => own.0 * 100 <= other.0 * (100 + AS_GOOD),
+            _ => false,
+        }
+    }
+
+    /// What the choice goes by: the least wins, but see [`AS_GOOD`].
     fn rank(&self) -> (bool, Picoseconds) {
         (self.behind, self.expected())
     }
@@ -158,10 +170,8 @@ pub fn select(
                     .is_none_or(|windowed| windowed == candidate.windowed)
         })
     };
-    let best = (candidates.iter().enumerate())
-        .filter(|(_, candidate)| asked(candidate) && candidate.why_not.is_none())
-        .min_by_key(|(index, candidate)| (candidate.rank(), *index));
-    if let Some((winner, _)) = best {
+    let able = |candidate: &Candidate| asked(candidate) && candidate.why_not.is_none();
+    if let Some(winner) = best(&candidates, able) {
         return Ok(Selection {
             request: *request,
             ranks: fabric.ranks(),
@@ -193,6 +203,16 @@ pub fn select(
             },
         },
     })
+}
+
+/// The best of the candidates that are able: the fastest, or the first of those that were measured as
+/// about as fast.
+fn best(candidates: &[Candidate], able: impl Fn(&Candidate) -> bool) -> Option<usize> {
+    let able = |(_, candidate): &(usize, &Candidate)| able(candidate);
+    let all = || candidates.iter().enumerate().filter(able);
+    let (fastest, least) = all().min_by_key(|(index, candidate)| (candidate.rank(), *index))?;
+    let first = all().find(|(_, candidate)| candidate.is_as_good_as(least));
+    Some(first.map_or(fastest, |(index, _)| index))
 }
 
 /// Why a rule's plan is not even a candidate.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Candidate, Selection};
+use super::{AS_GOOD, Candidate, Selection};
 use crate::cost::Picoseconds;
 
 /// The algorithm, and how it moves bytes.
@@ -112,6 +112,10 @@ impl Selection {
             Some(next) if next.behind => {
                 format!("the lowest {by} time; the others fell far behind at smaller sizes")
             }
+            Some(next) if next.expected() < winner.expected() => format!(
+                "measured as fast as {} within {AS_GOOD} %, and before it in the fixed order",
+                title(next)
+            ),
             Some(next) if next.expected() == winner.expected() => format!(
                 "as fast as {} by {by} time, and first in the fixed order",
                 title(next)
