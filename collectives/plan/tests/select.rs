@@ -255,6 +255,35 @@ fn ranks_that_share_cores_are_slower() {
     assert_eq!(small(&crowded) - 4 * small(&roomy), 3 * 3 * US);
 }
 
+/// What eight ranks on two cores send to each other at once does not fit into their caches in puts of
+/// a slot each; one rank's puts to one other always do.
+#[test]
+fn puts_to_everybody_at_once_stay_in_the_caches_of_cores() {
+    let largest = |fabric: &Fabric, op, algorithm| {
+        let asked = Request {
+            slot_bytes: 128 << 10,
+            ..request(op, 64 * MIB)
+        };
+        let chosen = select(&asked, fabric, &force(algorithm, Some(false))).unwrap();
+        chosen.winner().put_bytes
+    };
+    let mesh = Algorithm::MeshOneShot;
+    // 1 MiB for the puts of four ranks to seven others.
+    let crowded = shared_memory(8, 2);
+    assert_eq!(largest(&crowded, Op::AllGather, mesh), MIB / 4 / 7);
+    assert_eq!(largest(&crowded, Op::AllToAll, mesh), MIB / 4 / 7);
+    assert_eq!(largest(&crowded, Op::AllGather, Algorithm::Ring), 128 << 10);
+    let rooted = Op::Broadcast { root: 0 };
+    assert!(largest(&crowded, rooted, mesh) > MIB / 4 / 7);
+    assert_eq!(
+        largest(&shared_memory(2, 2), Op::AllGather, mesh),
+        128 << 10
+    );
+    // Not so small that ranks only take turns, and no limit where nobody's core moves bytes.
+    assert_eq!(largest(&shared_memory(64, 2), Op::AllGather, mesh), 8 << 10);
+    assert_eq!(largest(&classical(8), Op::AllGather, mesh), 128 << 10);
+}
+
 #[test]
 fn windows_win_where_they_are_and_are_refused_where_not() {
     let fabric = shared_memory(4, 4);

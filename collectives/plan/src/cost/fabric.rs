@@ -12,8 +12,13 @@ use crate::template::Family;
 
 use super::measured::Measurements;
 use super::pattern::{Pattern, Survey, crowding, scaled};
-use super::rate::Rate;
+use super::rate::{Rate, Ratio};
 use super::shaped::Shaped;
+
+/// What a core has of cache for itself, in bytes: 512 KiB to 2 MiB on today's servers.
+const CORE_CACHE: u128 = 1 << 20;
+/// Puts are not made smaller than this to stay in a cache: ranks would do little but take turns.
+const SMALL_PUT: u64 = 8 << 10;
 
 /// A link from one rank to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,6 +116,8 @@ pub struct Fabric {
     pub(super) exchanges: Vec<Pattern>,
     /// Between the ranks outside the core and those that speak for them.
     pub(super) fold: Pattern,
+    /// The largest put to everybody at once that stays in the caches of cores.
+    cached_put: Option<u64>,
     measured: Option<Arc<Measurements>>,
     shaped: Arc<[Shaped]>,
     missing: Arc<[(Family, String)]>,
@@ -173,10 +180,11 @@ impl Fabric {
             survey.pattern(1, pairs)
         };
         let pairs = all.clone().flat_map(|a| (0..ranks).map(move |b| (a, b)));
+        let mesh = survey.pattern(u64::from(ranks) - 1, pairs);
         let folded = (0..extra).flat_map(|i| [(2 * i, 2 * i + 1), (2 * i + 1, 2 * i)]);
         Ok(Self {
             ranks,
-            mesh: survey.pattern(u64::from(ranks) - 1, pairs),
+            mesh,
             ring_up: shift(1),
             ring_down: shift(ranks - 1),
             shifts: powers().map(shift).collect(),
@@ -198,6 +206,9 @@ impl Fabric {
                 copy: speeds.copy.shared(crowd),
                 ..speeds
             },
+            cached_put: mesh
+                .by_core
+                .then(|| cached_put(node_of, nodes.len(), crowd)),
             measured: None,
             shaped: Arc::default(),
             missing: Arc::default(),
@@ -225,6 +236,12 @@ impl Fabric {
     pub(super) fn set_templates(&mut self, shaped: Vec<Shaped>, missing: Vec<(Family, String)>) {
         self.shaped = shaped.into();
         self.missing = missing.into();
+    }
+
+    /// The largest put, where every rank sends to every other at once, of which what all ranks of a
+    /// core have sent is still in its cache when they read. None where no core moves bytes.
+    pub(crate) fn cached_put(&self) -> Option<u64> {
+        self.cached_put
     }
 
     /// The templates that were made for this fabric.
@@ -315,6 +332,16 @@ impl Fabric {
         }
         hash.0
     }
+}
+
+/// What a core's cache holds, for each put that its ranks have under way if all send to all.
+fn cached_put(node_of: &[u32], nodes: usize, crowd: Ratio) -> u64 {
+    let mut ranks = vec![0u64; nodes];
+    node_of.iter().for_each(|&node| ranks[node as usize] += 1);
+    let together = ranks.into_iter().max().unwrap_or(0);
+    let puts = crowd.times(together.saturating_sub(1).max(1).into());
+    let bytes = CORE_CACHE * puts.den / puts.num;
+    u64::try_from(bytes).map_or(u64::MAX, |bytes| bytes.max(SMALL_PUT))
 }
 
 /// FNV-1a over 64-bit words: stable, and collisions only cost a worse choice.

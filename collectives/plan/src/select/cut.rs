@@ -1,6 +1,6 @@
 //! Into how many pieces a message is cut.
 
-use crate::algorithms::{Layout, Shape};
+use crate::algorithms::{Algorithm, Layout, Shape};
 use crate::cost::{Cost, Fabric, predict};
 use crate::geometry::{Geometry, Sizes, message_elements};
 use crate::ir::Shares;
@@ -95,8 +95,13 @@ impl<'a> Message<'a> {
     /// The cheapest cut into puts of at most `slot_bytes`.
     ///
     /// Tries the fewest pieces and then twice as many, as long as puts don't get smaller than a
-    /// page.
+    /// page. Puts to everybody at once are no larger than what the caches of cores hold of them.
     pub(super) fn cheapest_cut(&self, slot_bytes: u64) -> Result<Cut, String> {
+        let cached = self
+            .fabric
+            .cached_put()
+            .filter(|_| self.is_to_all_at_once());
+        let slot_bytes = cached.map_or(slot_bytes, |bytes| bytes.min(slot_bytes));
         let mut best = self.cut(slot_bytes)?;
         let (mut pieces, mut put_bytes) = (best.pieces, slot_bytes);
         loop {
@@ -112,6 +117,12 @@ impl<'a> Message<'a> {
                 best = finer;
             }
         }
+    }
+
+    /// Whether every rank sends to every other before it reads what came.
+    fn is_to_all_at_once(&self) -> bool {
+        let mesh = [Algorithm::MeshOneShot, Algorithm::MeshTwoShot].map(Plan::Flat);
+        mesh.contains(&self.plan) && !self.windowed && self.request.op.root().is_none()
     }
 
     /// Bytes that the widest put really holds.
