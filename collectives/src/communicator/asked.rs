@@ -170,6 +170,7 @@ fn equal(op: Op, kind: CallKind, count: usize, send: Span, recv: Span) -> Asked<
 
 /// The calls, each from its buffers. In place, both are (parts of) one.
 impl Asked<'_> {
+    #[inline]
     pub(super) fn all_reduce(send: Span, recv: Span) -> Result<Self> {
         same("all_reduce", send, recv)?;
         Ok(equal(
@@ -182,6 +183,7 @@ impl Asked<'_> {
     }
 
     /// `recv` counts on the root alone.
+    #[inline]
     pub(super) fn reduce(here: Here, send: Span, recv: Span, root: u32) -> Result<Self> {
         let recv = if here.is(root) { recv } else { Span::NONE };
         if here.is(root) {
@@ -191,12 +193,14 @@ impl Asked<'_> {
         Ok(equal(op, CallKind::Reduce, send.len, send, recv))
     }
 
+    #[inline]
     pub(super) fn reduce_scatter(here: Here, send: Span, recv: Span) -> Result<Self> {
         here.fits("reduce_scatter", ("send", send), ("recv", recv))?;
         let (op, kind) = (Op::ReduceScatter, CallKind::ReduceScatter);
         Ok(equal(op, kind, send.len, send, recv))
     }
 
+    #[inline]
     pub(super) fn all_gather(here: Here, send: Span, recv: Span) -> Result<Self> {
         here.fits("all_gather", ("recv", recv), ("send", send))?;
         let (op, kind) = (Op::AllGather, CallKind::AllGather);
@@ -204,6 +208,7 @@ impl Asked<'_> {
     }
 
     /// `recv` counts on the root alone.
+    #[inline]
     pub(super) fn gather(here: Here, send: Span, recv: Span, root: u32) -> Result<Self> {
         let recv = if here.is(root) { recv } else { Span::NONE };
         if here.is(root) {
@@ -220,6 +225,7 @@ impl Asked<'_> {
     }
 
     /// `send` counts on the root alone.
+    #[inline]
     pub(super) fn scatter(here: Here, send: Span, recv: Span, root: u32) -> Result<Self> {
         let send = if here.is(root) { send } else { Span::NONE };
         if here.is(root) {
@@ -235,11 +241,13 @@ impl Asked<'_> {
         ))
     }
 
+    #[inline]
     pub(super) fn broadcast(data: Span, root: u32) -> Self {
         let (op, kind) = (Op::Broadcast { root }, CallKind::Broadcast);
         equal(op, kind, data.len, data, data)
     }
 
+    #[inline]
     pub(super) fn all_to_all(here: Here, send: Span, recv: Span) -> Result<Self> {
         same("all_to_all", send, recv)?;
         here.block("all_to_all", send.len)?;
@@ -247,15 +255,18 @@ impl Asked<'_> {
         Ok(equal(op, kind, send.len, send, recv))
     }
 
+    #[inline]
     pub(super) fn barrier() -> Self {
         equal(Op::Barrier, CallKind::Barrier, 0, Span::NONE, Span::NONE)
     }
 
+    #[inline]
     pub(super) fn send(data: Span, to: u32) -> Self {
         let (op, kind) = (Op::Send { to }, CallKind::SendRecv);
         equal(op, kind, data.len, data, Span::NONE)
     }
 
+    #[inline]
     pub(super) fn recv(data: Span, from: u32) -> Self {
         let (op, kind) = (Op::Recv { from }, CallKind::SendRecv);
         equal(op, kind, data.len, Span::NONE, data)

@@ -33,6 +33,7 @@ impl Communicator {
         self.shared.run_slices(self.request(asked, T::TYPE, None))
     }
 
+    #[inline]
     pub(super) fn request<'a>(
         &self,
         asked: Asked<'a>,

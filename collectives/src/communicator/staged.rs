@@ -32,10 +32,15 @@ pub(super) struct Staged {
 
 impl Shared {
     /// Runs a request whose buffers are slices; returns when it is complete.
+    #[inline]
     pub(super) fn run_slices(&self, request: Request<'_>) -> Result<()> {
-        if self.world.transfer.is_none() {
-            return self.run(request);
+        match self.world.transfer {
+            None => self.run(request),
+            Some(_) => self.run_staged(request),
         }
+    }
+
+    fn run_staged(&self, request: Request<'_>) -> Result<()> {
         let Some((staged, request)) = self.stage(&request, false)? else {
             return self.run(request);
         };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use unisono_plan::Op as PlanOp;
 
-use super::direct::{Bound, Ran};
+use super::direct::{Bound, Ran, Running};
 use super::op::{Op, Planned};
 use super::state::State;
 use crate::progress::Patience;
@@ -126,15 +126,18 @@ impl State {
         patience: &mut Patience,
     ) -> Ended {
         let Repeat { shape, planned, .. } = repeat;
-        let Some(mut running) = self.main.begin_directly(&mut self.common, planned) else {
+        let Some(due) = self.main.begin_directly(&mut self.common, planned) else {
             return Ended::Not;
         };
-        let mut words = repeat.words;
-        words[0] |= u64::from(self.next_sequence(shape.op)) << 32;
+        let mut running = Running::new(due);
+        let sequence = u64::from(self.next_sequence(shape.op)) << 32;
+        // Not changed in place: who then copies them reads more at once than was written at once, and
+        // waits until the stores are through.
+        let words = [repeat.words[0] | sequence, repeat.words[1], repeat.words[2]];
         self.remember(words);
         let bound = Bound {
             planned,
-            words,
+            words: &words,
             input,
             output,
         };

@@ -222,6 +222,7 @@ impl State {
         self.tracks().find_map(Track::call)
     }
 
+    #[inline]
     pub(super) fn remember(&mut self, words: [u64; 3]) {
         if !Call::is_message(words) {
             self.notices.called(self.common.own.rank, words);

@@ -111,10 +111,10 @@ impl Common {
     }
 
     /// Begins a direct run.
-    fn begin(&mut self, planned: &Arc<Planned>) -> Running {
+    fn begin(&mut self, planned: &Arc<Planned>) -> bool {
         let due = self.owed.is_due(planned);
         self.owed.begin(planned);
-        Running::new(due)
+        due
     }
 
     /// Writes waits for what is owed, as much as a batch holds, behind `emitted` commands.
@@ -240,7 +240,7 @@ impl Track {
             common.number += 1;
             self.number = common.number;
             common.prepare(&op.planned)?;
-            self.direct = Some(common.begin(&op.planned));
+            self.direct = Some(Running::new(common.begin(&op.planned)));
         }
         let was_handed = self.handed;
         if was_handed {
@@ -283,7 +283,7 @@ impl Track {
         &mut self,
         common: &mut Common,
         planned: &Arc<Planned>,
-    ) -> Option<Running> {
+    ) -> Option<bool> {
         if common.cpu.is_none() || !self.batch.is_empty() {
             return None;
         }
@@ -320,8 +320,8 @@ impl Track {
         let (Some(cpu), Some(direct)) = (&common.cpu, &op.planned.direct) else {
             return Ran::Waits(false);
         };
-        let around = Around {
-            own: common.own,
+        let mut around = Around {
+            own: &common.own,
             peers: &mut common.peers,
             cpu,
             number: self.number,
@@ -329,7 +329,7 @@ impl Track {
             owed: &mut common.owed,
             bells: &mut common.bells,
         };
-        running.run(op, direct, around)
+        running.run(op, direct, &mut around)
     }
 
     /// Before a thread sleeps: the stream waits in place of a direct run. It can be slept on, and

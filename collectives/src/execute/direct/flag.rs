@@ -36,12 +36,12 @@ unsafe fn at<'a, T>(address: u64) -> &'a T {
 /// # Safety
 /// A flag and a counter of mapped arenas; the counter is this rank's own, and no stream runs.
 #[inline]
-pub(super) unsafe fn raise(flag: u64, counter: u64, words: Option<[u64; 3]>) {
+pub(super) unsafe fn raise(flag: u64, counter: u64, words: Option<&[u64; 3]>) {
     // SAFETY: the caller's promise.
     let (flag, counter): (&Line, &Counter) = unsafe { (at(flag), at(counter)) };
     let value = counter.value.load(Ordering::Relaxed).wrapping_add(1);
     counter.value.store(value, Ordering::Relaxed);
-    for (place, word) in flag.words.iter().zip(words.iter().flatten()) {
+    for (place, word) in flag.words.iter().zip(words.into_iter().flatten()) {
         place.store(*word, Ordering::Relaxed);
     }
     flag.counter.store(value, Ordering::Release);
@@ -53,7 +53,7 @@ pub(super) unsafe fn raise(flag: u64, counter: u64, words: Option<[u64; 3]>) {
 /// # Safety
 /// As for [`raise`].
 #[inline]
-pub(super) unsafe fn pass(flag: u64, counter: u64, times: u64, words: Option<[u64; 3]>) -> bool {
+pub(super) unsafe fn pass(flag: u64, counter: u64, times: u64, words: Option<&[u64; 3]>) -> bool {
     // SAFETY: the caller's promise.
     let (flag, counter): (&Line, &Counter) = unsafe { (at(flag), at(counter)) };
     let value = counter.value.load(Ordering::Relaxed).wrapping_add(times);
@@ -66,9 +66,14 @@ pub(super) unsafe fn pass(flag: u64, counter: u64, times: u64, words: Option<[u6
             return false;
         }
     }
-    if let Some(words) = words
-        && words != [0, 1, 2].map(|i| flag.words[i].load(Ordering::Relaxed))
-    {
+    // Word by word: an array would go through memory, from which more is read at once than was written
+    // at once, and that waits for the stores.
+    let differs = |[a, b, c]: &[u64; 3]| {
+        let [x, y, z] = &flag.words;
+        let differing = |own: &u64, other: &AtomicU64| own ^ other.load(Ordering::Relaxed);
+        differing(a, x) | differing(b, y) | differing(c, z) != 0
+    };
+    if words.is_some_and(differs) {
         return false;
     }
     counter.value.store(value, Ordering::Relaxed);
@@ -90,13 +95,15 @@ mod tests {
 
     impl Memory {
         fn pass(&self, times: u64, words: Option<[u64; 3]>) -> bool {
+            let (line, mine) = (address(&self.line), address(&self.mine));
             // SAFETY: both are as large as what they stand for, and alive.
-            unsafe { pass(address(&self.line), address(&self.mine), times, words) }
+            unsafe { pass(line, mine, times, words.as_ref()) }
         }
 
         fn raise(&self, words: Option<[u64; 3]>) {
+            let (line, theirs) = (address(&self.line), address(&self.theirs));
             // SAFETY: as above.
-            unsafe { raise(address(&self.line), address(&self.theirs), words) }
+            unsafe { raise(line, theirs, words.as_ref()) }
         }
     }
 

@@ -27,7 +27,7 @@ pub(in crate::execute) struct Running {
 #[derive(Clone, Copy)]
 pub(in crate::execute) struct Bound<'a> {
     pub planned: &'a Planned,
-    pub words: [u64; 3],
+    pub words: &'a [u64; 3],
     pub input: u64,
     pub output: u64,
 }
@@ -36,7 +36,7 @@ impl<'a> From<&'a Op> for Bound<'a> {
     fn from(op: &'a Op) -> Self {
         Self {
             planned: &op.planned,
-            words: op.words,
+            words: &op.words,
             input: op.input,
             output: op.output,
         }
@@ -64,7 +64,7 @@ pub(in crate::execute) enum Handed {
 
 /// The lane's part.
 pub(in crate::execute) struct Around<'a> {
-    pub own: Own,
+    pub own: &'a Own,
     pub peers: &'a mut [Peer],
     pub cpu: &'a Cpu,
     /// The number of the op, to tell the first signal between two ranks.
@@ -100,15 +100,14 @@ impl Running {
         &mut self,
         op: Bound<'_>,
         direct: &Direct,
-        around: Around<'_>,
+        around: &mut Around<'_>,
     ) -> Ran {
-        let mut around = around;
         let before = self.next;
         let ran = match self.due && !around.make_up_all() {
             true => Ran::Waits(false),
             false => {
                 self.due = false;
-                self.moves(op, direct, &mut around)
+                self.moves(op, direct, around)
             }
         };
         if !around.bells.is_empty() {
@@ -201,7 +200,7 @@ impl Running {
             Space::Out => op.output,
             Space::Scratch => around.scratch,
             Space::Fill => self.fill,
-            Space::Slot(rank) => around.peers[rank as usize].current_slot(&around.own),
+            Space::Slot(rank) => around.peers[rank as usize].current_slot(around.own),
         };
         base + spot.offset()
     }
@@ -263,7 +262,7 @@ impl Around<'_> {
     /// Where a put is to be filled, once there is room.
     #[inline]
     fn begin(&mut self, to: u32, bytes: u32) -> Option<u64> {
-        let own = &self.own;
+        let own = self.own;
         let peer = &mut self.peers[to as usize];
         let inline = peer.is_inline(u64::from(bytes));
         if let Some(credits) = peer.lacks_credits(own, inline) {
@@ -280,8 +279,8 @@ impl Around<'_> {
     }
 
     #[inline]
-    fn raise(&mut self, words: [u64; 3], to: u32) {
-        let own = &self.own;
+    fn raise(&mut self, words: &[u64; 3], to: u32) {
+        let own = self.own;
         let peer = &mut self.peers[to as usize];
         let Way::Mapped { signal, bell, .. } = peer.way else {
             unreachable!("only mapped peers are reached directly");
@@ -298,8 +297,8 @@ impl Around<'_> {
     }
 
     #[inline]
-    fn wait(&mut self, words: [u64; 3], from: u32) -> bool {
-        let own = &self.own;
+    fn wait(&mut self, words: &[u64; 3], from: u32) -> bool {
+        let own = self.own;
         let peer = &mut self.peers[from as usize];
         let words = (peer.compared != self.number).then_some(words);
         let passed = has_come(own, peer, words);
@@ -311,7 +310,7 @@ impl Around<'_> {
 
     /// Leaves the wait for a bare signal of this call owed. False if too many are.
     #[inline]
-    fn owe(&mut self, words: [u64; 3], from: u32) -> bool {
+    fn owe(&mut self, words: &[u64; 3], from: u32) -> bool {
         let most = owed::most(&self.own.arena);
         if self.peers[from as usize].owed.len() >= most {
             if !self.make_up(from) {
@@ -320,7 +319,7 @@ impl Around<'_> {
             // All that have come at once: their lines come to this core side by side.
             while !self.peers[from as usize].owed.is_empty() && self.make_up(from) {}
         }
-        self.peers[from as usize].owed.push_back(words);
+        self.peers[from as usize].owed.push_back(*words);
         self.owed.count += 1;
         true
     }
@@ -339,8 +338,7 @@ impl Around<'_> {
     /// Waits for the oldest signal that is owed of a peer. False if it has not come.
     fn make_up(&mut self, from: u32) -> bool {
         let peer = &mut self.peers[from as usize];
-        let words = peer.owed.front().copied();
-        if !has_come(&self.own, peer, words) {
+        if !has_come(self.own, peer, peer.owed.front()) {
             return false;
         }
         peer.owed.pop_front();
@@ -352,7 +350,7 @@ impl Around<'_> {
 
     #[inline]
     fn release(&mut self, from: u32) {
-        let own = &self.own;
+        let own = self.own;
         let peer = &mut self.peers[from as usize];
         if !peer.give_back(own) {
             return;
@@ -377,7 +375,7 @@ impl Around<'_> {
 
 /// Whether the next put of a peer has come, with these words.
 #[inline]
-fn has_come(own: &Own, peer: &Peer, words: Option<[u64; 3]>) -> bool {
+fn has_come(own: &Own, peer: &Peer, words: Option<&[u64; 3]>) -> bool {
     let number = peer.next_data(own);
     let home = peer.near.signal_host;
     let flag = home + own.arena.data_flag(peer.rank, number);
