@@ -237,7 +237,11 @@ fn a_narrow_way_out_of_the_node_favours_the_ring() {
 fn small_messages_take_one_shot_and_large_ones_two() {
     let fabric = shared_memory(4, 4);
     let choose = |bytes| {
-        let got = select(&request(Op::AllReduce, bytes), &fabric, &Overrides::NONE).unwrap();
+        let asked = Request {
+            slot_bytes: 128 << 10,
+            ..request(Op::AllReduce, bytes)
+        };
+        let got = select(&asked, &fabric, &Overrides::NONE).unwrap();
         got.winner().plan
     };
     assert_eq!(choose(8), Plan::Flat(Algorithm::MeshOneShot));
@@ -264,8 +268,10 @@ fn puts_to_everybody_at_once_stay_in_the_caches_of_cores() {
             slot_bytes: 128 << 10,
             ..request(op, 64 * MIB)
         };
-        let chosen = select(&asked, fabric, &force(algorithm, Some(false))).unwrap();
-        chosen.winner().put_bytes
+        let chosen = select(&asked, fabric, &Overrides::NONE).unwrap();
+        let plan = Plan::Flat(algorithm);
+        let own = (chosen.candidates.iter()).find(|c| c.plan == plan && !c.windowed);
+        own.unwrap().put_bytes
     };
     let mesh = Algorithm::MeshOneShot;
     // 1 MiB for the puts of four ranks to seven others.
@@ -275,6 +281,8 @@ fn puts_to_everybody_at_once_stay_in_the_caches_of_cores() {
     assert_eq!(largest(&crowded, Op::AllGather, Algorithm::Ring), 128 << 10);
     let rooted = Op::Broadcast { root: 0 };
     assert!(largest(&crowded, rooted, mesh) > MIB / 4 / 7);
+    let two_shot = Algorithm::MeshTwoShot;
+    assert_eq!(largest(&crowded, rooted, two_shot), MIB / 4 / 7);
     assert_eq!(
         largest(&shared_memory(2, 2), Op::AllGather, mesh),
         128 << 10

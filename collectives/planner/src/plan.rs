@@ -73,7 +73,8 @@ impl Request {
 pub enum How {
     /// All steps were simulated.
     Simulated,
-    /// It is the least that it could be, and more than what others take.
+    /// It is the least that it could be: more than what others take, or hardly less where it would take
+    /// seconds to know.
     AtLeast,
     /// Messages and bytes were counted: see [`crate::counted`].
     Counted,
@@ -262,7 +263,15 @@ pub(crate) fn plan_among(
             least = least.min(scored.ps);
         }
     }
-    candidates.sort_by(|a, b| a.ps.total_cmp(&b.ps));
+    // Who was not simulated may take longer than it says.
+    let order = |one: &Scored| match one.how {
+        How::AtLeast => one.ps.max(least),
+        _ => one.ps,
+    };
+    candidates.sort_by(|a, b| {
+        let later = |one: &Scored| one.how == How::AtLeast;
+        (order(a).total_cmp(&order(b))).then(later(a).cmp(&later(b)))
+    });
     let Some(best) = simplest(&candidates) else {
         return Err(nothing(request, there, why));
     };
@@ -419,8 +428,7 @@ fn pays(scored: &Scored, at_best: f64, least: f64) -> bool {
     at_best * gain < least
 }
 
-/// The candidate with the fewest steps of those that are as good as the fastest. Who was not
-/// simulated may take longer than it says.
+/// The candidate with the fewest steps of those that are as good as the fastest.
 fn simplest(candidates: &[Scored]) -> Option<&Scored> {
     let simulated = || candidates.iter().filter(|one| one.how == How::Simulated);
     let least = simulated().map(|one| one.ps).min_by(f64::total_cmp)?;

@@ -23,6 +23,8 @@ const FAR_BEHIND: f64 = 2.0;
 const CUTS_MATTER: u64 = 128 << 10;
 /// The most calls in a round.
 const MOST_CALLS: u32 = 1000;
+/// Rounds of which the median counts where one call is long.
+const LONG_ROUNDS: u32 = 3;
 /// Puts are not made smaller than this.
 const SMALL_PUT: u64 = 8 << 10;
 
@@ -31,6 +33,13 @@ const SMALL_PUT: u64 = 8 << 10;
 struct Variant {
     name: PlanName,
     forced: Forced,
+}
+
+/// Calls of a round.
+struct Fill {
+    calls: u32,
+    /// Whether one takes longer than all rounds of short ones.
+    is_long: bool,
 }
 
 /// Measures. All ranks take the same decisions, since they go by figures that all have agreed on.
@@ -177,24 +186,33 @@ impl Plans<'_> {
 
     /// Seconds of a call of each variant: medians over rounds.
     fn times(&self, buffers: &mut Buffers, variants: &[Variant]) -> Result<Vec<f64>> {
-        let mut rounds = self.rounds(buffers, variants)?;
+        let mut rounds = self.rounds(buffers, variants, LONG_ROUNDS)?;
         Ok(rounds.iter_mut().map(|times| median(times)).collect())
     }
 
-    /// Seconds of a call of each variant in each round, in which they take turns.
-    fn rounds(&self, buffers: &mut Buffers, variants: &[Variant]) -> Result<Vec<Vec<f64>>> {
+    /// Seconds of a call of each variant in each round, in which they take turns. Where one call takes
+    /// longer than all rounds of one are to take, there are `of_long` rounds at most.
+    fn rounds(
+        &self,
+        buffers: &mut Buffers,
+        variants: &[Variant],
+        of_long: u32,
+    ) -> Result<Vec<Vec<f64>>> {
         let mut call =
             |variant: &Variant| buffers.call(self.on, self.op, self.bytes, variant.forced);
-        let mut calls = Vec::with_capacity(variants.len());
+        let mut fills = Vec::with_capacity(variants.len());
         for variant in variants {
-            calls.push(self.calls_of_a_round(&mut || call(variant))?);
+            fills.push(self.fill(&mut || call(variant))?);
         }
         let mut rounds = vec![Vec::new(); variants.len()];
-        for _ in 0..self.options.rounds.max(1) {
-            for ((variant, calls), times) in variants.iter().zip(&calls).zip(&mut rounds) {
+        for round in 0..self.options.rounds.max(1) {
+            for ((variant, fill), times) in variants.iter().zip(&fills).zip(&mut rounds) {
+                if fill.is_long && round >= of_long {
+                    continue;
+                }
                 let mut call = || call(variant);
-                let lead_in = *calls > 1;
-                times.push(self.seconds(*calls, lead_in, &mut call)?);
+                let lead_in = fill.calls > 1;
+                times.push(self.seconds(fill.calls, lead_in, &mut call)?);
             }
         }
         for times in &mut rounds {
@@ -203,9 +221,10 @@ impl Plans<'_> {
         Ok(rounds)
     }
 
-    /// How many calls fill a round.
-    fn calls_of_a_round(&self, call: &mut dyn FnMut() -> Result<()>) -> Result<u32> {
-        let round = self.options.figure.as_secs_f64() / f64::from(self.options.rounds.max(1));
+    /// What fills a round.
+    fn fill(&self, call: &mut dyn FnMut() -> Result<()>) -> Result<Fill> {
+        let figure = self.options.figure.as_secs_f64();
+        let round = figure / f64::from(self.options.rounds.max(1));
         // The first call makes the plan and may touch memory for the first time.
         call()?;
         let mut calls = 1;
@@ -215,7 +234,10 @@ impl Plans<'_> {
             let fill = (round / once).clamp(1.0, f64::from(MOST_CALLS)) as u32;
             // Few calls tell little where ranks are more than cores: some wake up late.
             if fill <= calls {
-                return Ok(fill);
+                return Ok(Fill {
+                    calls: fill,
+                    is_long: once > figure,
+                });
             }
             calls = fill.min(8 * calls);
         }
@@ -266,7 +288,7 @@ impl Plans<'_> {
                 variants.push(variant);
             }
         }
-        let rounds = self.rounds(buffers, &variants)?;
+        let rounds = self.rounds(buffers, &variants, u32::MAX)?;
         let mut medians: Vec<f64> = rounds.iter().map(|r| median(&mut r.clone())).collect();
         let best = (0..medians.len())
             .min_by(|a, b| medians[*a].total_cmp(&medians[*b]))

@@ -121,8 +121,13 @@ impl<'a> Message<'a> {
 
     /// Whether every rank sends to every other before it reads what came.
     fn is_to_all_at_once(&self) -> bool {
-        let mesh = [Algorithm::MeshOneShot, Algorithm::MeshTwoShot].map(Plan::Flat);
-        mesh.contains(&self.plan) && !self.windowed && self.request.op.root().is_none()
+        let all = match self.plan {
+            Plan::Flat(Algorithm::MeshOneShot) => self.request.op.root().is_none(),
+            // Rooted ops too have a phase in which they do.
+            Plan::Flat(Algorithm::MeshTwoShot) => true,
+            _ => false,
+        };
+        all && !self.windowed
     }
 
     /// Bytes that the widest put really holds.
