@@ -237,11 +237,7 @@ fn a_narrow_way_out_of_the_node_favours_the_ring() {
 fn small_messages_take_one_shot_and_large_ones_two() {
     let fabric = shared_memory(4, 4);
     let choose = |bytes| {
-        let asked = Request {
-            slot_bytes: 128 << 10,
-            ..request(Op::AllReduce, bytes)
-        };
-        let got = select(&asked, &fabric, &Overrides::NONE).unwrap();
+        let got = select(&request(Op::AllReduce, bytes), &fabric, &Overrides::NONE).unwrap();
         got.winner().plan
     };
     assert_eq!(choose(8), Plan::Flat(Algorithm::MeshOneShot));
@@ -283,11 +279,11 @@ fn puts_to_everybody_at_once_stay_in_the_caches_of_cores() {
     assert!(largest(&crowded, rooted, mesh) > MIB / 4 / 7);
     let two_shot = Algorithm::MeshTwoShot;
     assert_eq!(largest(&crowded, rooted, two_shot), MIB / 4 / 7);
+    // Not so small that ranks only take turns, and no limit where each has a core, or none moves bytes.
     assert_eq!(
-        largest(&shared_memory(2, 2), Op::AllGather, mesh),
+        largest(&shared_memory(8, 8), Op::AllGather, mesh),
         128 << 10
     );
-    // Not so small that ranks only take turns, and no limit where nobody's core moves bytes.
     assert_eq!(largest(&shared_memory(64, 2), Op::AllGather, mesh), 8 << 10);
     assert_eq!(largest(&classical(8), Op::AllGather, mesh), 128 << 10);
 }

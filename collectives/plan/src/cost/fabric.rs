@@ -206,8 +206,7 @@ impl Fabric {
                 copy: speeds.copy.shared(crowd),
                 ..speeds
             },
-            cached_put: mesh
-                .by_core
+            cached_put: (mesh.by_core && crowd.num > crowd.den)
                 .then(|| cached_put(node_of, nodes.len(), crowd)),
             measured: None,
             shaped: Arc::default(),
@@ -239,7 +238,8 @@ impl Fabric {
     }
 
     /// The largest put, where every rank sends to every other at once, of which what all ranks of a
-    /// core have sent is still in its cache when they read. None where no core moves bytes.
+    /// core have sent is still in its cache when they read. None where no core moves bytes, and where
+    /// ranks share none: these read while others write.
     pub(crate) fn cached_put(&self) -> Option<u64> {
         self.cached_put
     }
