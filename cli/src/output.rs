@@ -6,7 +6,9 @@ use std::io::Write as _;
 /// Prints an error with its causes. Where several ranks print to one terminal, each line says whose
 /// it is, and is written at once.
 pub fn error(error: &anyhow::Error) {
-    line(&format!("error: {}", causes(error)));
+    let causes = causes(error);
+    // Errors of a cluster file show the place, as compilers do, and begin so by themselves.
+    line(&format!("error: {}", causes.trim_start_matches("error: ")));
 }
 
 /// One message to standard error. If nobody reads it, nobody misses it.

@@ -110,7 +110,7 @@ impl Common {
         self.scratch.as_ref().map_or(0, Memory::len)
     }
 
-    /// Begins a direct run.
+    /// Begins a direct run: whether what is owed must be made up first.
     fn begin(&mut self, planned: &Arc<Planned>) -> bool {
         let due = self.owed.is_due(planned);
         self.owed.begin(planned);
@@ -276,8 +276,8 @@ impl Track {
             })
     }
 
-    /// Begins a direct run of a call that is not queued, behind which nothing is. `None`, and nothing
-    /// was done, if it cannot run so.
+    /// Begins a direct run of a call that is not queued, behind which nothing is: whether what is owed
+    /// must be made up first. `None`, and nothing was done, if it cannot run so.
     #[inline]
     pub(super) fn begin_directly(
         &mut self,
