@@ -54,6 +54,15 @@ fn the_cluster_file_is_checked_with_line_and_remedy() {
     assert!(schema["properties"]["timeouts"].is_object());
 }
 
+/// Such an error begins so by itself, as those of compilers do.
+#[test]
+fn an_error_of_settings_says_once_that_it_is_one() {
+    let shown = run(unisono().args(["config", "show", "--set", "algorithms.all_gather=ring"]));
+    assert_eq!(shown.code, Some(1), "{shown:?}");
+    assert!(shown.err.contains("error: `algorithms`"), "{shown:?}");
+    assert!(!shown.err.contains("error: error:"), "{shown:?}");
+}
+
 #[test]
 fn help_has_examples() {
     for command in ["run", "bench", "topo", "explain"] {

@@ -35,7 +35,7 @@ to `to_buffer`[`to_offset`] of `peer`; `more` lists further runs of bytes. Buffe
 before it in its lane have ended, waits for the latencies of its `path`, and then flows at the max-min \
 fair rate. Ranks are counted from 0 in the order of --ranks.
 
-With more than 128 ranks candidates are compared by counting their messages and bytes, and the winner is simulated if it is short enough; --steps asks for its steps and a simulation in any case.
+With more than 128 ranks candidates are compared by counting their messages and bytes, and the winner is simulated if it is short enough; --steps asks for its steps and a simulation in any case. Simulated times are exact, but where thousands of messages share links: there they may be wrong by some thousandths, and a candidate of more than 20,000 steps that could be faster by 3 % at most is not simulated but listed with the least it could take (`>`).
 
 Examples:
   unisono plan --graph box.json --op all_reduce --bytes 64M

@@ -18,6 +18,10 @@ const SECOND: f64 = 1e12;
 ///
 /// Takes time in proportion to the tasks, plus, for each moment at which some flow starts or ends,
 /// to the routes whose rates that may change.
+///
+/// # Errors
+/// If the model names what it does not have, a route carries nothing, or tasks wait for each other in a
+/// circle.
 pub fn simulate(model: &Model) -> Result<Outcome, SimulateError> {
     simulate_within(model, Allowance::NONE)
 }
@@ -25,7 +29,7 @@ pub fn simulate(model: &Model) -> Result<Outcome, SimulateError> {
 /// How exact a simulation is that would take too long to be exact.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Allowance {
-    /// By about which part the makespan may be wrong.
+    /// By about which part the makespan may be wrong: 0.01 is one per cent.
     pub share: f64,
     /// How many rates are solved before that part is made use of.
     pub after: u64,
@@ -47,6 +51,9 @@ impl Allowance {
 /// makespan (that of the fullest resource), divided by the longest chain of events that follow each
 /// other. What flows move in that time is lost or gained, on the whole as much of one as of the
 /// other.
+///
+/// # Errors
+/// As [`simulate`].
 pub fn simulate_within(model: &Model, allowance: Allowance) -> Result<Outcome, SimulateError> {
     check(model)?;
     let mut run = Run::new(model);

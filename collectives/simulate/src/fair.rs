@@ -85,8 +85,7 @@ pub(crate) struct Rates<'m> {
     work: Work,
 }
 
-/// What is known of a route. All of it is read together, for thousands of routes a settling, so it
-/// lies together.
+/// What is known of a route.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct State {
     /// Rate of each of its flows, in bytes a second.

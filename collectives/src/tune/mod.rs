@@ -33,7 +33,8 @@ pub struct TuneOptions {
     pub factor: u64,
     /// About how long one plan runs at one size, all rounds together. A slow call runs longer.
     pub figure: Duration,
-    /// Rounds of which the median counts; plans take turns.
+    /// Rounds of which the median counts; plans take turns. When tuning, one whose single call takes
+    /// longer than `figure` has three at most.
     pub rounds: u32,
     /// Whether plans over windows are measured too.
     pub windows: bool,
