@@ -47,6 +47,7 @@ fn fabric(ranks: u32) -> Fabric {
         alpha_ps: 5_000_000,
         rate: Rate::bytes_per_second(50_000_000_000),
         by_core: false,
+        message_ps: 0,
         port: None,
     };
     let speeds = Speeds {

@@ -17,6 +17,7 @@ fn classical(ranks: u32) -> Fabric {
         alpha_ps: 5_000_000,
         rate: Rate::bytes_per_second(50_000_000_000),
         by_core: false,
+        message_ps: 0,
         port: None,
     };
     let speeds = Speeds {
@@ -32,6 +33,7 @@ fn shared_memory(ranks: u32, cores: u32) -> Fabric {
         alpha_ps: 150_000,
         rate: Rate::bytes_per_second(8_000_000_000),
         by_core: true,
+        message_ps: 0,
         port: None,
     };
     let speeds = Speeds {
@@ -136,6 +138,7 @@ fn a_port_makes_a_mesh_send_one_after_the_other() {
         alpha_ps: 0,
         rate: Rate::bytes_per_second(1_000_000_000),
         by_core: false,
+        message_ps: 0,
         port: None,
     };
     let speeds = Speeds {
@@ -158,6 +161,7 @@ fn ported(port_of: impl Fn(u32, u32) -> Option<u32>) -> Fabric {
         alpha_ps: 0,
         rate,
         by_core: false,
+        message_ps: 0,
         port: port_of(from, to).map(|id| Port { id, rate }),
     };
     Fabric::new(&[0; 5], &[node], Speeds::default(), link).unwrap()
@@ -209,12 +213,14 @@ fn a_narrow_way_out_of_the_node_favours_the_ring() {
         alpha_ps: 1_000_000,
         rate: Rate::bytes_per_second(400_000_000_000),
         by_core: false,
+        message_ps: 0,
         port: None,
     };
     let remote = Link {
         alpha_ps: 5_000_000,
         rate: Rate::bytes_per_second(50_000_000_000),
         by_core: false,
+        message_ps: 0,
         port: None,
     };
     let node = Node {
@@ -480,6 +486,7 @@ fn impossible_fabrics_are_refused() {
         alpha_ps: 1,
         rate: Rate::UNKNOWN,
         by_core: false,
+        message_ps: 0,
         port: None,
     };
     let empty = Fabric::new(&[], &[], Speeds::default(), |_, _| link);

@@ -41,6 +41,7 @@ fn boxes(box_of: &[u32], templates: Templates) -> Fabric {
             SLOW
         }),
         by_core: false,
+        message_ps: 0,
         port: None,
     };
     let fabric = Fabric::new(box_of, &nodes, speeds(), link).unwrap();
@@ -159,6 +160,7 @@ fn unequal_shares_cost_what_the_slowest_link_takes_for_its_own() {
                 true => FAST,
                 false => card(from).min(card(to)),
             }),
+            message_ps: 0,
             by_core,
             port: (ported && box_of[from as usize] != box_of[to as usize]).then(|| Port {
                 id: from,
@@ -274,6 +276,7 @@ fn ring_of(ranks: u32, (by_core, ported): (bool, bool), templates: Templates) ->
             by if by == ranks - 1 => FAST,
             _ => SLOW,
         }),
+        message_ps: 0,
         by_core,
         port: ported.then(|| Port {
             id: from,
@@ -376,6 +379,7 @@ fn where_neighbours_are_fast_and_the_rest_is_slow_rings_carry_long_messages() {
         alpha_ps: 1_000_000,
         rate: Rate::bytes_per_second(if fast(from, to) { FAST } else { SLOW }),
         by_core: false,
+        message_ps: 0,
         port: None,
     };
     let back: Vec<u32> = order.iter().rev().copied().collect();

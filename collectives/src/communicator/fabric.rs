@@ -20,6 +20,14 @@ use crate::world::World;
 /// puts, waits, combines and waits for a line to come from another core; a calibration per cluster
 /// replaces it where there is one.
 const MESSAGE_PS: u64 = 30_000;
+/// What a core spends at each end of a message that the operating system carries: a call into the kernel, which on one
+/// machine does the other end's part of the protocol too. A third of an exchange of 4 B of two ranks over TCP on loopback
+/// (`unisono bench all_reduce --without-links shm`), which is one such message each way.
+const SOCKET_PS: u64 = 2_500_000;
+/// The rest of that exchange.
+const LOOPBACK_PS: u64 = 1_500_000;
+/// What a core moves through a socket of its own machine (`unisono bench broadcast --without-links shm`, 64 MiB).
+const LOOPBACK_BYTES_PER_SECOND: u64 = 4_000_000_000;
 /// One switch between two ranks that share a core, by yielding: `sched_yield` between two processes.
 const SWITCH_PS: u64 = 1_200_000;
 
@@ -122,11 +130,11 @@ fn with_links(
     measured: &BTreeMap<String, LinkFigures>,
 ) -> Fabric {
     let nodes = world.table.nodes();
+    let node = |member: u32| world.table.get(member).map(|entry| entry.node);
     let node_of: Vec<u32> = members
         .iter()
         .map(|member| {
-            let node = world.table.get(*member).map(|entry| entry.node);
-            let at = nodes.iter().position(|n| Some(*n) == node);
+            let at = nodes.iter().position(|n| Some(*n) == node(*member));
             at.unwrap_or(0) as u32
         })
         .collect();
@@ -156,6 +164,7 @@ fn with_links(
                 alpha_ps: latency_ns.saturating_mul(1000),
                 rate: Rate::bytes_per_second(bytes_per_second),
                 by_core,
+                message_ps: 0,
                 port,
             },
             Some(figures) => Link {
@@ -163,6 +172,7 @@ fn with_links(
                 alpha_ps: figures.latency_ps().saturating_sub(2 * MESSAGE_PS),
                 rate: Rate::bytes_per_second(figures.bytes_per_second),
                 by_core,
+                message_ps: 0,
                 port: port.map(|port| at_least(port, figures.bytes_per_second)),
             },
         }
@@ -185,6 +195,7 @@ fn with_links(
                     alpha_ps: 0,
                     rate: Rate::UNKNOWN,
                     by_core: false,
+                    message_ps: 0,
                     port: None,
                 },
                 direct: false,
@@ -195,8 +206,13 @@ fn with_links(
                 let port = ports.of_way(from, to, way);
                 let rate = fetches.rate(&world.graph, from, to, way);
                 let latency_ns = way.latency_ns;
+                let mut link = of_kind(&way.kind, latency_ns, rate, by_core, port);
+                if way.link_type == LinkType::Posted && ports.is_cpu(from) {
+                    let is_here = node(from) == node(to);
+                    link = posted(link, is_here, measured.contains_key(&way.kind));
+                }
                 Pair {
-                    link: of_kind(&way.kind, latency_ns, rate, by_core, port),
+                    link,
                     // A way through what others use is no link of the pair's own.
                     direct: way.hops == 1 && port.is_none(),
                     leaves_by: ports.leaving(from, to, way).map(|port| {
@@ -236,6 +252,32 @@ fn with_links(
         .and_then(|fabric| fabric.with_templates(found, &node_of, &described, ranks, link))
         .map(|fabric| fabric.with_written(written))
         .expect("a communicator has a rank, and each is on a node of the table")
+}
+
+/// A posted link of a rank whose device is the CPU: its core serves it. `is_here`: both ends are on one machine, where
+/// cores do all of it, cards nothing.
+fn posted(link: Link, is_here: bool, is_measured: bool) -> Link {
+    if !is_here {
+        // Cards that are served without the kernel are as much faster in all.
+        let message_ps = SOCKET_PS.min(link.alpha_ps / 10);
+        let alpha_ps = link.alpha_ps - 2 * message_ps;
+        return Link {
+            alpha_ps,
+            message_ps,
+            ..link
+        };
+    }
+    let rate = match is_measured {
+        true => link.rate,
+        false => Rate::bytes_per_second(LOOPBACK_BYTES_PER_SECOND),
+    };
+    Link {
+        alpha_ps: LOOPBACK_PS,
+        rate,
+        by_core: true,
+        message_ps: SOCKET_PS,
+        port: None,
+    }
 }
 
 /// A port that a single link was measured to fill.

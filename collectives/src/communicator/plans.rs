@@ -203,7 +203,7 @@ impl Shared {
         };
         let of_user = matches!(key.reduction, Some(ReductionKind::User(_)));
         if self.policy.direct && !of_user && key.kind != CallKind::AllToAllV {
-            planned.direct = Direct::of(&planned);
+            planned.direct = Direct::of(&planned, self.lane.posted);
         }
         Ok(planned)
     }

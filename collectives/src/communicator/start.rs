@@ -228,7 +228,11 @@ impl Shared {
             keep: keep.take(),
             ..op_of(planned, call, request)
         };
-        (self.lane).run_at_once(state, shape, [input, output], as_op, &mut patience)
+        let ended = (self.lane).run_at_once(state, shape, [input, output], as_op, &mut patience);
+        if self.lane.posted && state.take_unsent() && matches!(ended, Ended::Done) {
+            progress().activate(&self.lane);
+        }
+        ended
     }
 
     /// Appends a request and returns at once. Of a short one that is like one of the last, and has nothing before it,

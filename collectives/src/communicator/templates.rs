@@ -156,6 +156,7 @@ mod tests {
             alpha_ps: 1_000_000,
             rate: Rate::bytes_per_second(gigabytes * 1_000_000_000),
             by_core: false,
+            message_ps: 0,
             port: None,
         };
         Pair {

@@ -1,6 +1,7 @@
 //! One rank's half of its two channels with one peer: where slots and flags lie, and how far they
 //! have been used.
 
+mod posted;
 mod recorded;
 
 use std::collections::VecDeque;

@@ -187,6 +187,11 @@ impl State {
         self.main.hand_over(&mut self.common).is_ok()
     }
 
+    /// Whether a direct run left a posted link something to do.
+    pub(crate) fn take_unsent(&mut self) -> bool {
+        std::mem::take(&mut self.common.unsent)
+    }
+
     /// Nothing queued, nothing in flight, links quiet: nobody need drive it.
     pub(crate) fn is_idle(&self) -> bool {
         self.main.is_idle()
@@ -297,6 +302,8 @@ impl State {
             moved |= advanced.map_err(|error| self.of_one_number(error))?;
         }
         if self.common.posted {
+            // What direct runs have held back too.
+            moved |= submit_links(&mut self.common)?;
             moved |= self.drive_links(|posted| Ok(posted.link.poll(BUDGET)?.moved))?;
             self.check_ended()?;
         }

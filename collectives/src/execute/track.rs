@@ -31,10 +31,13 @@ pub(super) struct Common {
     pub device: Device,
     /// Whether any peer is reached by a posted link.
     pub posted: bool,
-    /// Where every rank's memory is this CPU's: what it may do by itself.
+    /// Where all memory is this CPU's, and links read it: what it may do by itself.
     cpu: Option<Cpu>,
     /// For the direct runs of the lane.
     bells: Vec<u64>,
+    held_back: bool,
+    /// Whether a posted link may have something left to do since it was driven last.
+    pub unsent: bool,
     /// Of direct runs.
     pub owed: Owed,
     /// Ops begun so far.
@@ -90,13 +93,15 @@ impl Common {
         let plain = peers.iter().all(|peer| match peer.way {
             Way::Own => true,
             Way::Mapped { inline, .. } => inline,
-            Way::Posted(_) => false,
+            Way::Posted(_) => peer.near.plain,
         });
         Self {
             own,
             peers,
             cpu: Cpu::of(&device).filter(|_| plain),
             bells: Vec::new(),
+            held_back: false,
+            unsent: false,
             owed: Owed::default(),
             device,
             posted,
@@ -328,6 +333,8 @@ impl Track {
             scratch,
             owed: &mut common.owed,
             bells: &mut common.bells,
+            unsent: &mut common.unsent,
+            held_back: &mut common.held_back,
         };
         running.run(op, direct, &mut around)
     }
@@ -355,8 +362,8 @@ impl Track {
             Pending::Credits { to, bytes } => {
                 waits_for = Some((to, step));
                 let peer = &mut common.peers[to as usize];
-                if let Some(credits) = peer.lacks_credits(own, peer.is_inline(bytes)) {
-                    peer.await_credits(own, batch, credits, false);
+                if let Some(credits) = peer.lacks_credits(own, peer.needs_no_slot(bytes)) {
+                    peer.await_credits(own, batch, credits, true);
                 }
                 Handed::Again
             }

@@ -7,9 +7,12 @@ use std::time::{Duration, Instant};
 
 use unisono::plan::select::{Override, Overrides};
 use unisono::{Algorithm, Communicator, Error, InitOptions, ReduceOp, Rules};
-use unisono_tests::{threads, watchdog};
+use unisono_tests::{Job, threads, watchdog};
 
 const LIMIT: Duration = Duration::from_secs(120);
+
+/// Links to do without, so that ranks share memory, or have TCP alone.
+const WITHOUT: [&[&str]; 2] = [&[], &["shm"]];
 
 /// More than there are flags between two ranks.
 const CALLS: u32 = 100;
@@ -137,9 +140,20 @@ fn messages(world: &Communicator) {
     assert_eq!([from_before, from_next], expected);
 }
 
-fn run(ranks: u32, adjust: impl Fn(&mut InitOptions) + Send + Sync + 'static) {
+fn run(ranks: u32, adjust: impl Fn(&mut InitOptions) + Send + Sync + Clone + 'static) {
     let _limit = watchdog("run_ahead", LIMIT);
-    threads(ranks, adjust, |world| all_in_turn(&world));
+    for without in WITHOUT {
+        let adjust = adjust.clone();
+        let adjust = move |options: &mut InitOptions| {
+            do_without(without, options);
+            adjust(options);
+        };
+        threads(ranks, adjust, |world| all_in_turn(&world));
+    }
+}
+
+fn do_without(links: &[&str], options: &mut InitOptions) {
+    options.without_links = links.iter().map(|&kind| kind.to_owned()).collect();
 }
 
 #[test]
@@ -166,29 +180,115 @@ fn many_slots() {
 #[test]
 fn the_root_runs_ahead() {
     let _limit = watchdog("the_root_runs_ahead", LIMIT);
-    let ahead = Arc::new(Barrier::new(3));
-    threads(
-        3,
-        |options| options.timeouts.op = Duration::from_secs(5),
-        move |world| {
-            world.barrier().expect("barrier");
-            let calls = |count| {
-                for round in 0..count {
-                    let mut data = [if world.rank() == 0 { round } else { u32::MAX }; 2];
-                    world.broadcast(&mut data, 0).expect("broadcast");
-                    assert_eq!(data, [round; 2]);
+    for without in WITHOUT {
+        let ahead = Arc::new(Barrier::new(3));
+        threads(
+            3,
+            move |options| {
+                do_without(without, options);
+                options.timeouts.op = Duration::from_secs(5);
+            },
+            move |world| {
+                world.barrier().expect("barrier");
+                // What begins over a link is told of once, and not before it stands.
+                few_broadcasts(&world, 1);
+                world.barrier().expect("barrier");
+                if world.rank() == 0 {
+                    few_broadcasts(&world, 4);
+                    ahead.wait();
+                } else {
+                    ahead.wait();
+                    few_broadcasts(&world, 4);
                 }
-            };
-            if world.rank() == 0 {
-                calls(4);
-                ahead.wait();
-            } else {
-                ahead.wait();
-                calls(4);
+                world.barrier().expect("barrier");
+            },
+        );
+    }
+}
+
+fn few_broadcasts(world: &Communicator, count: u32) {
+    for round in 0..count {
+        let mut data = [if world.rank() == 0 { round } else { u32::MAX }; 2];
+        world.broadcast(&mut data, 0).expect("broadcast");
+        assert_eq!(data, [round; 2]);
+    }
+}
+
+/// Signals that a rank held back, as the root was ahead of it, are out once it has caught up: the root needs them for
+/// another call while that rank computes. In processes of their own: in one, a waiting rank drives the others' links.
+#[test]
+fn who_has_caught_up_holds_nobody_up() {
+    const LATE: Duration = Duration::from_millis(200);
+    const COMPUTES: Duration = Duration::from_secs(3);
+    let _limit = watchdog("who_has_caught_up_holds_nobody_up", LIMIT);
+    let job = Job::new("who_has_caught_up_holds_nobody_up", 3);
+    let ranks = job.start(|rank| {
+        for without in WITHOUT {
+            let world = rank.init(|options| {
+                options.job.push_str(without.first().unwrap_or(&"-all"));
+                do_without(without, options);
+            });
+            for calls in [1, 6] {
+                few_broadcasts(&world, 1);
+                world.barrier().expect("barrier");
+                match world.rank() {
+                    0 => {
+                        few_broadcasts(&world, calls);
+                        sleep(2 * LATE);
+                        let since = Instant::now();
+                        world.send(&[1_u8], 2).expect("sent");
+                        let mut back = [0_u8];
+                        world.recv(&mut back, 2).expect("received");
+                        let took = since.elapsed();
+                        assert!(took < COMPUTES / 2, "{calls} calls: {took:?}");
+                    }
+                    1 => {
+                        sleep(LATE);
+                        few_broadcasts(&world, calls);
+                        sleep(COMPUTES);
+                    }
+                    _ => {
+                        few_broadcasts(&world, calls);
+                        let mut there = [0_u8];
+                        world.recv(&mut there, 0).expect("received");
+                        world.send(&there, 0).expect("sent");
+                    }
+                }
+                world.barrier().expect("barrier");
             }
-            world.barrier().expect("barrier");
-        },
-    );
+        }
+    });
+    let _ = ranks.succeed();
+}
+
+/// A receiver that computes between messages has given back what it took, as far as the sender needs it.
+#[test]
+fn messages_to_a_rank_that_computes() {
+    let _limit = watchdog("messages_to_a_rank", LIMIT);
+    for without in WITHOUT {
+        threads(
+            2,
+            move |options| {
+                do_without(without, options);
+                options.timeouts.op = Duration::from_secs(10);
+            },
+            |world| {
+                for round in 0..200_u32 {
+                    let long = vec![round; 1 + (round as usize * 37) % 3000];
+                    if world.rank() == 0 {
+                        world.send(&long, 1).expect("sent");
+                        continue;
+                    }
+                    if round.is_multiple_of(23) {
+                        sleep(Duration::from_millis(5));
+                    }
+                    let mut got = vec![0; long.len()];
+                    world.recv(&mut got, 0).expect("received");
+                    assert!(got == long, "round {round}");
+                }
+            },
+        );
+    }
 }
 
 /// Who starts a send like one before need not wait for it: nobody else need come, on this rank or another.
@@ -224,26 +324,31 @@ fn a_started_send_is_done_at_once() {
 #[test]
 fn who_called_something_else_than_the_root_ran_ahead_with_is_named() {
     let _limit = watchdog("who_called_something_else", LIMIT);
-    threads(
-        2,
-        |options| options.timeouts.op = Duration::from_secs(5),
-        |world| {
-            world.barrier().expect("barrier");
-            let root = if world.rank() == 0 { 0 } else { 1 };
-            let called = world.broadcast(&mut [7_u32; 2], root);
-            let error = called
-                .and_then(|()| world.barrier())
-                .expect_err("they differ");
-            let said = error.to_string();
-            assert!(matches!(error, Error::Mismatch(_)), "{said}");
-            for root in ["root 0", "root 1"] {
-                assert!(
-                    said.contains(&format!("broadcast(count 2, u32, {root}) as call 1")),
-                    "{said}"
-                );
-            }
-        },
-    );
+    for without in WITHOUT {
+        threads(
+            2,
+            move |options| {
+                do_without(without, options);
+                options.timeouts.op = Duration::from_secs(5);
+            },
+            |world| {
+                world.barrier().expect("barrier");
+                let root = if world.rank() == 0 { 0 } else { 1 };
+                let called = world.broadcast(&mut [7_u32; 2], root);
+                let error = called
+                    .and_then(|()| world.barrier())
+                    .expect_err("they differ");
+                let said = error.to_string();
+                assert!(matches!(error, Error::Mismatch(_)), "{said}");
+                for root in ["root 0", "root 1"] {
+                    assert!(
+                        said.contains(&format!("broadcast(count 2, u32, {root}) as call 1")),
+                        "{said}"
+                    );
+                }
+            },
+        );
+    }
 }
 
 /// A rank that never comes is missed in time, whatever the root calls behind what it ran ahead with.
@@ -266,10 +371,16 @@ fn a_deadline_runs_while_what_is_owed_is_made_up_for() {
             pending.wait().map(|_| ())
         },
     ];
-    for behind in behind {
+    for (behind, without) in behind
+        .iter()
+        .flat_map(|behind| WITHOUT.map(|without| (*behind, without)))
+    {
         threads(
             2,
-            |options| options.timeouts.op = Duration::from_millis(500),
+            move |options| {
+                do_without(without, options);
+                options.timeouts.op = Duration::from_millis(500);
+            },
             move |world| {
                 world.barrier().expect("barrier");
                 if world.rank() == 1 {
@@ -301,42 +412,44 @@ fn a_deadline_runs_while_what_is_owed_is_made_up_for() {
 fn a_group_of_a_rooted_call_and_messages() {
     const LONG: usize = 1 << 22;
     let _limit = watchdog("a_group_of_a_rooted_call_and_messages", LIMIT);
-    threads(
-        3,
-        |_| {},
-        |world| {
-            let long: Vec<u32> = (0..LONG as u32).collect();
-            let mut got = vec![0; LONG];
-            for round in 0..30 {
-                let (mut small, told, mut one) = ([round + world.rank(); 2], [round], [0]);
-                late(&world, round * 10);
-                if world.rank() == 1 {
-                    sleep(Duration::from_millis(3));
-                }
-                world
-                    .group(|group| {
-                        group.broadcast(&mut small, 0)?;
-                        match world.rank() {
-                            0 => {
-                                group.send(&told, 1)?;
-                                group.recv(&mut got, 2)
+    for without in WITHOUT {
+        threads(
+            3,
+            move |options| do_without(without, options),
+            |world| {
+                let long: Vec<u32> = (0..LONG as u32).collect();
+                let mut got = vec![0; LONG];
+                for round in 0..30 {
+                    let (mut small, told, mut one) = ([round + world.rank(); 2], [round], [0]);
+                    late(&world, round * 10);
+                    if world.rank() == 1 {
+                        sleep(Duration::from_millis(3));
+                    }
+                    world
+                        .group(|group| {
+                            group.broadcast(&mut small, 0)?;
+                            match world.rank() {
+                                0 => {
+                                    group.send(&told, 1)?;
+                                    group.recv(&mut got, 2)
+                                }
+                                1 => group.recv(&mut one, 0),
+                                _ => group.send(&long, 0),
                             }
-                            1 => group.recv(&mut one, 0),
-                            _ => group.send(&long, 0),
-                        }
-                    })
-                    .expect("a group");
-                assert_eq!(small, [round; 2]);
-                if world.rank() == 0 {
-                    assert!(got == long, "round {round}");
-                    got.fill(0);
+                        })
+                        .expect("a group");
+                    assert_eq!(small, [round; 2]);
+                    if world.rank() == 0 {
+                        assert!(got == long, "round {round}");
+                        got.fill(0);
+                    }
+                    if world.rank() == 1 {
+                        assert_eq!(one, [round]);
+                    }
                 }
-                if world.rank() == 1 {
-                    assert_eq!(one, [round]);
-                }
-            }
-        },
-    );
+            },
+        );
+    }
 }
 
 /// What is owed by so many ranks fills more than a batch.

@@ -30,6 +30,9 @@ pub struct Link {
     /// Whether the rank's own core moves the bytes, as over shared memory between processes.
     /// Then a rank serves one link at a time, and slows down where ranks share cores.
     pub by_core: bool,
+    /// Time that a rank's core spends on sending or on receiving one message over it, where that is more than
+    /// [`Speeds::message_ps`]: calls of the operating system.
+    pub message_ps: u64,
     /// What it shares with other links, if it does: a device's way into a switch, or to the host.
     pub port: Option<Port>,
 }
@@ -206,7 +209,7 @@ impl Fabric {
                 copy: speeds.copy.shared(crowd),
                 ..speeds
             },
-            cached_put: (mesh.by_core && crowd.num > crowd.den)
+            cached_put: (mesh.by_core && mesh.message_ps == 0 && crowd.num > crowd.den)
                 .then(|| cached_put(node_of, nodes.len(), crowd)),
             measured: None,
             shaped: Arc::default(),
@@ -239,7 +242,8 @@ impl Fabric {
 
     /// The largest put, where every rank sends to every other at once, of which what all ranks of a
     /// core have sent is still in its cache when they read. None where no core moves bytes, and where
-    /// ranks share none: these read while others write.
+    /// ranks share none: these read while others write. Nor where messages are calls of the operating system, of
+    /// which fewer are better.
     pub(crate) fn cached_put(&self) -> Option<u64> {
         self.cached_put
     }
@@ -323,6 +327,9 @@ impl Fabric {
             hash.add(u64::from(pattern.by_core));
             hash.add(pattern.exit.messages);
             hash.add(pattern.exit.rate.get().unwrap_or(0));
+            if pattern.message_ps > 0 {
+                hash.add(pattern.message_ps as u64);
+            }
             // Fabrics without ports keep the names under which they were measured.
             if let Some(rate) = pattern.port.rate.get() {
                 hash.add(pattern.port.messages);

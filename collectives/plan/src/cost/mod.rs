@@ -161,8 +161,6 @@ fn add_phase(cost: &mut Cost, phase: &Phase, pieces: u128, speeds: &Speeds) {
         rounds
     };
     let messages = 2 * fan * own_rounds * pieces;
-    add(
-        &mut cost.messages,
-        messages.saturating_mul(u128::from(speeds.message_ps)),
-    );
+    let message = pattern.message_ps.max(u128::from(speeds.message_ps));
+    add(&mut cost.messages, messages.saturating_mul(message));
 }

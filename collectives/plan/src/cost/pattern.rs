@@ -12,6 +12,10 @@ pub(super) struct Pattern {
     pub(super) rate: Rate,
     /// Whether some link is served by a core.
     pub(super) by_core: bool,
+    /// What the costliest message takes a core, at each end: while all ranks work, and alone. 0 where that is not more
+    /// than for any message.
+    pub(super) message_ps: u128,
+    pub(super) lone_message_ps: u128,
     /// Messages that each rank sends.
     pub(super) fan: u64,
     /// The most messages that leave one node, over the bandwidth that leaves it.
@@ -54,6 +58,8 @@ impl Pattern {
             alpha_ps: self.alpha_ps.max(other.alpha_ps),
             rate: self.rate.min(other.rate),
             by_core: self.by_core || other.by_core,
+            message_ps: self.message_ps.max(other.message_ps),
+            lone_message_ps: self.lone_message_ps.max(other.lone_message_ps),
             fan: self.fan + other.fan,
             exit,
             port,
@@ -65,6 +71,15 @@ impl Pattern {
         let Load { messages, of, rate } = self.port;
         let all = bytes.times(u128::from(messages) * u128::from(self.fan));
         rate.time(all.over(u128::from(of.max(1))))
+    }
+
+    /// The same round where one rank alone sends, or receives: it has a core to itself while the others wait.
+    pub(super) fn of_root(self) -> Pattern {
+        Pattern {
+            // A phase counts both ends.
+            message_ps: self.lone_message_ps.div_ceil(2),
+            ..self
+        }
     }
 
     /// The same round, with so many messages of each rank.
@@ -107,6 +122,7 @@ impl<L: Fn(u32, u32) -> Link> Survey<'_, L> {
     /// A link as it is while all ranks work.
     pub(super) fn crowded(&self, from: u32, to: u32) -> Link {
         let mut link = (self.link)(from, to);
+        link.message_ps = scaled(link.message_ps, self.crowd);
         if link.by_core && self.crowd.num > self.crowd.den {
             // Every other rank of the core has its turn before the round is over.
             let others = Ratio::new(self.crowd.num - self.crowd.den, self.crowd.den);
@@ -144,8 +160,12 @@ impl<L: Fn(u32, u32) -> Link> Survey<'_, L> {
                 alpha_ps,
                 rate,
                 by_core,
+                message_ps,
                 port,
             } = self.crowded(from, to);
+            let alone = (self.link)(from, to).message_ps;
+            pattern.message_ps = pattern.message_ps.max(message_ps.into());
+            pattern.lone_message_ps = pattern.lone_message_ps.max(alone.into());
             sent[from as usize] += 1;
             if let Some(Port { id, rate }) = port {
                 ports

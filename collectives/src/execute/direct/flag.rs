@@ -36,7 +36,7 @@ unsafe fn at<'a, T>(address: u64) -> &'a T {
 /// # Safety
 /// A flag and a counter of mapped arenas; the counter is this rank's own, and no stream runs.
 #[inline]
-pub(super) unsafe fn raise(flag: u64, counter: u64, words: Option<&[u64; 3]>) {
+pub(in crate::execute) unsafe fn raise(flag: u64, counter: u64, words: Option<&[u64; 3]>) {
     // SAFETY: the caller's promise.
     let (flag, counter): (&Line, &Counter) = unsafe { (at(flag), at(counter)) };
     let value = counter.value.load(Ordering::Relaxed).wrapping_add(1);
@@ -53,7 +53,12 @@ pub(super) unsafe fn raise(flag: u64, counter: u64, words: Option<&[u64; 3]>) {
 /// # Safety
 /// As for [`raise`].
 #[inline]
-pub(super) unsafe fn pass(flag: u64, counter: u64, times: u64, words: Option<&[u64; 3]>) -> bool {
+pub(in crate::execute) unsafe fn pass(
+    flag: u64,
+    counter: u64,
+    times: u64,
+    words: Option<&[u64; 3]>,
+) -> bool {
     // SAFETY: the caller's promise.
     let (flag, counter): (&Line, &Counter) = unsafe { (at(flag), at(counter)) };
     let value = counter.value.load(Ordering::Relaxed).wrapping_add(times);
@@ -81,6 +86,18 @@ pub(super) unsafe fn pass(flag: u64, counter: u64, times: u64, words: Option<&[u
     true
 }
 
+/// Whether a WAIT would be satisfied at once, whatever the words are.
+///
+/// # Safety
+/// As for [`raise`].
+#[inline]
+pub(in crate::execute) unsafe fn is_raised(flag: u64, counter: u64) -> bool {
+    // SAFETY: the caller's promise.
+    let (flag, counter): (&Line, &Counter) = unsafe { (at(flag), at(counter)) };
+    let value = counter.value.load(Ordering::Relaxed).wrapping_add(1);
+    flag.counter.load(Ordering::Relaxed).wrapping_sub(value) < ABORT_AHEAD
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,6 +117,11 @@ mod tests {
             unsafe { pass(line, mine, times, words.as_ref()) }
         }
 
+        fn is_raised(&self) -> bool {
+            // SAFETY: as above.
+            unsafe { is_raised(address(&self.line), address(&self.mine)) }
+        }
+
         fn raise(&self, words: Option<[u64; 3]>) {
             let (line, theirs) = (address(&self.line), address(&self.theirs));
             // SAFETY: as above.
@@ -115,7 +137,9 @@ mod tests {
     fn what_is_raised_passes_once_and_with_its_words() {
         let memory = Memory::default();
         assert!(!memory.pass(1, None), "not yet");
+        assert!(!memory.is_raised());
         memory.raise(Some([7, 8, 9]));
+        assert!(memory.is_raised());
         assert!(!memory.pass(2, None), "once is not twice");
         assert!(!memory.pass(1, Some([7, 8, 8])), "other words");
         assert!(memory.pass(1, Some([7, 8, 9])));

@@ -1,7 +1,7 @@
 //! Short programs that the calling thread runs by itself.
 //!
-//! Where all ranks' devices are the CPU, their memory is plain memory, and what a stream would do for
-//! a message of a few bytes is less work than telling it to. A plan for such a message is resolved
+//! Where a rank's device is the CPU, and so are those whose memory it shares, that is plain memory, and what a stream
+//! would do for a message of a few bytes is less work than telling it to. Posted links are served too. A plan for such a message is resolved
 //! once, to [`Move`]s whose places are offsets; running them is a few instructions each.
 //!
 //! Only how a rank executes changes: flags, counters and slots are the stream's, so a rank that runs
@@ -12,7 +12,7 @@
 //! have called the same. Such waits at the end of a rooted op are *owed*: they are made up for some
 //! calls later, so that a rank may run ahead of the others. See [`Owed`].
 
-mod flag;
+pub(super) mod flag;
 mod owed;
 mod resolve;
 mod run;
@@ -37,8 +37,8 @@ pub(crate) struct Direct {
 enum Move {
     /// Begins a put of so many bytes: waits until there is room for it.
     Begin { to: u32, bytes: u32 },
-    /// Ends it: tells the peer.
-    Raise { to: u32 },
+    /// Ends it: tells the peer. The `last` is a bare signal to a rank of which this one waits for nothing more.
+    Raise { to: u32, last: bool },
     /// Waits for a put, which has these blocks.
     Wait {
         from: u32,

@@ -10,6 +10,7 @@
 //! first, so that it finds the channels as the plan's verifier has it: with nothing in them but its
 //! own.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::Move;
@@ -58,6 +59,32 @@ pub(super) fn most(arena: &Arena) -> usize {
     (u64::from(arena.data_flags()) - (arena.credit() - 1)) as usize
 }
 
+/// Marks the bare signals to ranks of which nothing is waited for behind them.
+///
+/// A rank that has put something for a later call has ended this one: it has the signal, or left it owed and waits for
+/// it no sooner than for that of the later call. So where that put is there already, the signal may wait for that call
+/// ([`Around::raise`](super::Around)), and then one message carries both. Posted links gain by it.
+pub(super) fn mark_last(moves: &mut [Move]) {
+    let mut awaited = HashSet::new();
+    let mut bare = HashMap::new();
+    for step in moves.iter_mut().rev() {
+        match step {
+            Move::Wait { from, .. } | Move::Owe { from } => {
+                awaited.insert(*from);
+            }
+            Move::Raise { to, last } if !awaited.contains(to) => {
+                bare.insert(*to, last);
+            }
+            Move::Begin { to, bytes } => {
+                if let Some(last) = bare.remove(to) {
+                    *last = *bytes == 0;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Makes the bare signals for which a program waits at its very end owed, where they are all that
 /// comes from their rank.
 pub(super) fn defer(moves: &mut Vec<Move>) -> bool {
@@ -104,6 +131,39 @@ mod tests {
         [wait, Move::Release { from }]
     }
 
+    fn raise(to: u32) -> Move {
+        Move::Raise { to, last: false }
+    }
+
+    fn put(to: u32, bytes: u32) -> [Move; 2] {
+        [Move::Begin { to, bytes }, raise(to)]
+    }
+
+    /// Which are marked as the last.
+    fn last(moves: &[Move]) -> Vec<u32> {
+        let last = |step: &Move| match step {
+            Move::Raise { to, last: true } => Some(*to),
+            _ => None,
+        };
+        moves.iter().filter_map(last).collect()
+    }
+
+    #[test]
+    fn only_bare_signals_behind_the_last_wait_for_their_rank_may_wait() {
+        let mut answer = [hear(0), put(0, 0)].concat();
+        mark_last(&mut answer);
+        assert_eq!(last(&answer), [0]);
+        let mut asked = [put(0, 0), hear(0)].concat();
+        mark_last(&mut asked);
+        assert!(last(&asked).is_empty(), "its rank may wait for it");
+        let mut data = [hear(1), put(0, 0), put(1, 4), put(2, 0)].concat();
+        mark_last(&mut data);
+        assert_eq!(last(&data), [0, 2], "data is not held back");
+        let mut two = [put(1, 0), put(1, 0)].concat();
+        mark_last(&mut two);
+        assert_eq!(last(&two), [1, 1]);
+    }
+
     fn owed(moves: &[Move]) -> Vec<u32> {
         let owe = |step: &Move| match step {
             Move::Owe { from } => Some(*from),
@@ -114,7 +174,7 @@ mod tests {
 
     #[test]
     fn bare_signals_at_the_end_are_owed() {
-        let mut moves = [Move::Raise { to: 1 }].into_iter().collect::<Vec<_>>();
+        let mut moves = [raise(1)].into_iter().collect::<Vec<_>>();
         moves.extend([hear(1), hear(2)].concat());
         assert!(defer(&mut moves));
         assert_eq!((moves.len(), owed(&moves)), (3, vec![1, 2]));
@@ -123,7 +183,7 @@ mod tests {
     #[test]
     fn what_something_follows_is_not() {
         let mut moves = hear(1).to_vec();
-        moves.push(Move::Raise { to: 0 });
+        moves.push(raise(0));
         assert!(!defer(&mut moves));
         assert!(owed(&moves).is_empty());
     }

@@ -12,14 +12,18 @@ use crate::execute::place::{Resolved, merged};
 const PUT: u64 = 128 << 10;
 /// Bytes of the message at most, so that nobody waits for the lane's lock for long.
 const MESSAGE: u64 = 1 << 20;
+/// The same where posted links may read puts: these are copied first, which a stream's need not be.
+const POSTED: u64 = 128 << 10;
 /// Moves at most: beyond, the time is that of the peers.
 const MOVES: usize = 1024;
 
 impl Direct {
-    /// The moves of a short plan; `None` for one that is not short, or not of a kind that runs so.
-    pub(crate) fn of(planned: &Planned) -> Option<Self> {
+    /// The moves of a short plan, whose puts may be `posted`; `None` for one that is not short, or not of a kind that
+    /// runs so.
+    pub(crate) fn of(planned: &Planned, posted: bool) -> Option<Self> {
         let message = planned.geometry.count().checked_mul(planned.element)?;
-        if planned.windowed || planned.scaled || message > MESSAGE {
+        let most = if posted { POSTED } else { MESSAGE };
+        if planned.windowed || planned.scaled || message > most {
             return None;
         }
         let mut resolving = Resolving {
@@ -50,6 +54,7 @@ impl Direct {
             Op::Broadcast { .. } | Op::Scatter { .. } | Op::Reduce { .. } | Op::Gather { .. }
         );
         let owes = rooted && owed::defer(&mut moves);
+        owed::mark_last(&mut moves);
         Some(Self {
             moves: moves.into(),
             steps: steps.into(),
@@ -105,7 +110,7 @@ impl Resolving<'_> {
             }
             Value::Reduce { a, b, last } => self.reduce(&fill, [a, b], *last, piece)?,
         }
-        self.moves.push(Move::Raise { to });
+        self.moves.push(Move::Raise { to, last: false });
         Some(())
     }
 

@@ -17,8 +17,9 @@ use crate::execute::peer::{Own, Peer, Way};
 pub(in crate::execute) struct Running {
     /// The next move.
     next: usize,
-    /// Where the put lies that is being filled.
+    /// Where the put lies that is being filled, and its bytes.
     fill: u64,
+    filled: u32,
     /// What calls of other plans owe is to be made up first.
     due: bool,
 }
@@ -73,6 +74,10 @@ pub(in crate::execute) struct Around<'a> {
     pub owed: &'a mut Owed,
     /// Bells to ring for flags that were raised; empty between runs.
     pub bells: &'a mut Vec<u64>,
+    /// Whether a posted link has something left to do that it did not finish at once.
+    pub unsent: &'a mut bool,
+    /// Whether credits may lie in the batches of posted links.
+    pub held_back: &'a mut bool,
 }
 
 impl Running {
@@ -125,10 +130,12 @@ impl Running {
         while let Some(next) = direct.moves.get(self.next) {
             match *next {
                 Move::Begin { to, bytes } => match around.begin(to, bytes) {
-                    Some(fill) => self.fill = fill,
+                    Some(fill) => (self.fill, self.filled) = (fill, bytes),
                     None => return Ran::Waits(false),
                 },
-                Move::Raise { to } => around.raise(op.words, to),
+                Move::Raise { to, last } => {
+                    around.raise(op.words, to, [self.fill, self.filled.into()], last);
+                }
                 Move::Wait {
                     from,
                     bytes,
@@ -263,31 +270,67 @@ impl Around<'_> {
     #[inline]
     fn begin(&mut self, to: u32, bytes: u32) -> Option<u64> {
         let own = self.own;
-        let peer = &mut self.peers[to as usize];
-        let inline = peer.is_inline(u64::from(bytes));
-        if let Some(credits) = peer.lacks_credits(own, inline) {
-            let home = peer.near.signal_host;
-            let flag = home + own.arena.credit_flag(to);
-            let counter = home + own.arena.counter(to, Counter::CreditWait);
-            // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
-            if !unsafe { flag::pass(flag, counter, credits - peer.credits(), None) } {
-                return None;
-            }
-            peer.have_credits(credits);
+        let bytes = u64::from(bytes);
+        if !self.look(to, |peer| has_room(own, peer, bytes)) {
+            return None;
         }
-        Some(peer.next_slot(own, inline))
+        let peer = &self.peers[to as usize];
+        Some(peer.next_slot(own, peer.is_inline(bytes)))
+    }
+
+    /// Whether something has come from a peer; if not, looks once more when its link has gone on.
+    #[inline]
+    fn look(&mut self, at: u32, has_come: impl Fn(&mut Peer) -> bool) -> bool {
+        let peer = &mut self.peers[at as usize];
+        if has_come(peer) {
+            return true;
+        }
+        let Way::Posted(posted) = &mut peer.way else {
+            self.send_back();
+            return false;
+        };
+        *self.unsent |= !posted.push();
+        if has_come(peer) {
+            return true;
+        }
+        self.send_back();
+        false
+    }
+
+    /// Before this rank waits: nobody waits for what it has held back.
+    #[inline]
+    fn send_back(&mut self) {
+        if !std::mem::take(self.held_back) {
+            return;
+        }
+        for peer in &mut *self.peers {
+            if let Way::Posted(posted) = &mut peer.way
+                && !posted.batch.is_empty()
+            {
+                *self.unsent |= !posted.push();
+            }
+        }
     }
 
     #[inline]
-    fn raise(&mut self, words: &[u64; 3], to: u32) {
+    fn raise(&mut self, words: &[u64; 3], to: u32, [fill, bytes]: [u64; 2], last: bool) {
         let own = self.own;
         let peer = &mut self.peers[to as usize];
-        let Way::Mapped { signal, bell, .. } = peer.way else {
-            unreachable!("only mapped peers are reached directly");
-        };
-        let number = peer.next_flag(own);
         let words = (peer.signed != self.number).then_some(words);
         peer.signed = self.number;
+        let Way::Mapped { signal, bell, .. } = peer.way else {
+            peer.post_filled(own, fill, bytes, words.copied());
+            // See `owed::mark_last`.
+            let may_wait = last && is_ahead(own, peer);
+            *self.held_back |= may_wait;
+            if let Way::Posted(posted) = &mut peer.way
+                && !may_wait
+            {
+                *self.unsent |= !posted.push();
+            }
+            return;
+        };
+        let number = peer.next_flag(own);
         peer.sent += 1;
         let flag = signal + own.arena.data_flag(own.rank, number);
         let counter = peer.near.signal_host + own.arena.counter(to, Counter::DataSignal(number));
@@ -298,14 +341,15 @@ impl Around<'_> {
 
     #[inline]
     fn wait(&mut self, words: &[u64; 3], from: u32) -> bool {
-        let own = self.own;
-        let peer = &mut self.peers[from as usize];
-        let words = (peer.compared != self.number).then_some(words);
-        let passed = has_come(own, peer, words);
-        if passed {
-            peer.compared = self.number;
-        }
-        passed
+        let (own, number) = (self.own, self.number);
+        self.look(from, |peer| {
+            let words = (peer.compared != number).then_some(words);
+            let passed = has_come(own, peer, words);
+            if passed {
+                peer.compared = number;
+            }
+            passed
+        })
     }
 
     /// Leaves the wait for a bare signal of this call owed. False if too many are.
@@ -337,10 +381,11 @@ impl Around<'_> {
 
     /// Waits for the oldest signal that is owed of a peer. False if it has not come.
     fn make_up(&mut self, from: u32) -> bool {
-        let peer = &mut self.peers[from as usize];
-        if !has_come(self.own, peer, peer.owed.front()) {
+        let own = self.own;
+        if !self.look(from, |peer| has_come(own, peer, peer.owed.front())) {
             return false;
         }
+        let peer = &mut self.peers[from as usize];
         peer.owed.pop_front();
         peer.take(Blocks::NONE, 0);
         self.owed.count -= 1;
@@ -356,7 +401,9 @@ impl Around<'_> {
             return;
         }
         let Way::Mapped { signal, bell, .. } = peer.way else {
-            unreachable!("only mapped peers are reached directly");
+            peer.post_credit(own);
+            *self.held_back = true;
+            return;
         };
         let flag = signal + own.arena.credit_flag(own.rank);
         let counter = peer.near.signal_host + own.arena.counter(from, Counter::CreditSignal);
@@ -371,6 +418,34 @@ impl Around<'_> {
             self.bells.push(bell);
         }
     }
+}
+
+/// Whether a peer has room for the next put.
+#[inline]
+fn has_room(own: &Own, peer: &mut Peer, bytes: u64) -> bool {
+    let slotless = peer.needs_no_slot(bytes);
+    if let Some(credits) = peer.lacks_credits(own, slotless) {
+        let home = peer.near.signal_host;
+        let flag = home + own.arena.credit_flag(peer.rank);
+        let counter = home + own.arena.counter(peer.rank, Counter::CreditWait);
+        // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
+        if !unsafe { flag::pass(flag, counter, credits - peer.credits(), None) } {
+            return false;
+        }
+        peer.have_credits(credits);
+    }
+    slotless || peer.can_fill(own)
+}
+
+/// Whether the next put of a peer has come already.
+#[inline]
+fn is_ahead(own: &Own, peer: &Peer) -> bool {
+    let number = peer.next_data(own);
+    let home = peer.near.signal_host;
+    let flag = home + own.arena.data_flag(peer.rank, number);
+    let counter = home + own.arena.counter(peer.rank, Counter::DataWait(number));
+    // SAFETY: as in `has_come`.
+    unsafe { flag::is_raised(flag, counter) }
 }
 
 /// Whether the next put of a peer has come, with these words.

@@ -14,7 +14,10 @@ pub(super) fn direct(work: &mut Work, m: &Message<'_>) {
 }
 
 pub(super) fn one_shot(work: &mut Work, op: Op, m: &Message<'_>) {
-    let mesh = m.fabric.mesh;
+    let mesh = match op.root() {
+        Some(_) => m.fabric.mesh.of_root(),
+        None => m.fabric.mesh,
+    };
     let sums = m.s.times(u128::from(m.p) - 1);
     let mut round = |bytes| work.rounds(mesh, 1, bytes, Overlap::Latency);
     match op {

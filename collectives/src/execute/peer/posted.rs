@@ -1,0 +1,86 @@
+//! A posted link that the calling thread serves by itself, for short calls.
+//!
+//! Puts are filled in the slots from which links send, as a stream would on a device: a call may then return before
+//! its link has let go of them. Nothing rings a doorbell: what is posted is there.
+#![allow(unsafe_code, reason = "flags are words at addresses of arenas")]
+
+use unisono_hal::{Queue, State};
+
+use super::{Own, Peer, Posted, Run, Way, credit};
+use crate::arena::Counter;
+use crate::execute::direct::flag;
+use crate::execute::track::BUDGET;
+
+impl Peer {
+    /// Whether a put of so many bytes needs a flag alone, and no slot: what is owed to a peer are such.
+    #[inline]
+    pub(in crate::execute) fn needs_no_slot(&self, bytes: u64) -> bool {
+        self.is_inline(bytes) || bytes == 0
+    }
+
+    /// Whether the next slot to send from is free of what the link may still read.
+    #[inline]
+    pub(in crate::execute) fn can_fill(&mut self, own: &Own) -> bool {
+        let slot = self.near.sends + own.arena.slot(self.rank, own.slot_of(self.sent));
+        let (rank, home) = (self.rank, self.near.signal_host);
+        let Way::Posted(posted) = &mut self.way else {
+            return true;
+        };
+        let done = home + own.arena.done_flag(rank);
+        let counter = home + own.arena.counter(rank, Counter::DoneWait);
+        while !posted.outstanding.is_empty() {
+            // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
+            if !unsafe { flag::pass(done, counter, 1, None) } {
+                break;
+            }
+            posted.outstanding.pop_front();
+        }
+        let end = slot + own.arena.slot_bytes;
+        let overlaps = |source: &super::Source| source.from < end && slot < source.to;
+        !posted.outstanding.iter().any(overlaps)
+    }
+
+    /// Posts a put that was filled at `fill`.
+    #[inline]
+    pub(in crate::execute) fn post_filled(
+        &mut self,
+        own: &Own,
+        fill: u64,
+        bytes: u64,
+        words: Option<[u64; 3]>,
+    ) {
+        let run = [Run {
+            address: fill,
+            bytes,
+        }];
+        let runs = if bytes == 0 { &[] } else { &run[..] };
+        self.puts(own, runs, words, |posted, put| posted.batch.put(&put));
+    }
+
+    /// Posts that slots were given back. It goes out with the next put, or before this rank waits.
+    #[inline]
+    pub(in crate::execute) fn post_credit(&mut self, own: &Own) {
+        if let Way::Posted(posted) = &mut self.way {
+            posted.batch.put(&credit(own));
+        }
+    }
+}
+
+impl Posted {
+    /// Gives the link what waits for it and lets it go on. False if it is to be driven on: it has something left to
+    /// send, or has failed, which whoever drives it next is told.
+    #[inline]
+    pub(in crate::execute) fn push(&mut self) -> bool {
+        if self.ended.is_some() {
+            return false;
+        }
+        if !self.batch.is_empty() {
+            if self.link.submit(&mut self.batch).is_err() || !self.batch.is_empty() {
+                return false;
+            }
+            self.batch.clear();
+        }
+        let polled = self.link.poll(BUDGET);
+        polled.is_ok_and(|state| matches!(state.state, State::Idle))
+    }
+}
