@@ -38,7 +38,7 @@ pub struct Arguments {
     /// Another MPI: a name for it, and the folder that has bin/mpicc and bin/mpirun.
     #[arg(long, value_name = "NAME=PREFIX", value_parser = parse_mpi)]
     pub mpi: Vec<(String, PathBuf)>,
-    /// Write host.md and its drawings to this folder.
+    /// Write the page and its drawings to this folder: host.md, host-tcp.md, host-own-memory.md.
     #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = "vendor-docs/results")]
     pub page: Option<PathBuf>,
     /// A line about the commit and the machine, for the page.

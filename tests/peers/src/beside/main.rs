@@ -36,8 +36,8 @@ fn main() -> Result<ExitCode> {
         return Ok(ExitCode::from(130));
     }
     if let Some(folder) = &arguments.page {
-        page::write(folder, &arguments, &results)?;
-        println!("wrote {}", folder.join("host.md").display());
+        let page = page::write(folder, &arguments, &results)?;
+        println!("wrote {}", page.display());
     }
     Ok(if results.wrong().is_empty() {
         ExitCode::SUCCESS

@@ -1,20 +1,21 @@
-//! The results page: host.md, and a drawing for each transport and number of ranks.
+//! The results page, of a name for each kind of memory and transport, and a drawing for each transport and number of
+//! ranks.
 
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, Transport};
 use crate::cell::size;
 use crate::machine::cores;
 use crate::plot;
 use crate::results::{QUIET, Results, Row, TIE};
 use crate::table::{by_size, means, ratio, time};
 
-/// Writes host.md and the drawings to a folder. Libraries that may not be named are nowhere in it.
-pub fn write(folder: &Path, arguments: &Arguments, results: &Results) -> Result<()> {
+/// Writes the page and the drawings to a folder; the page's path. Libraries that may not be named are nowhere in it.
+pub fn write(folder: &Path, arguments: &Arguments, results: &Results) -> Result<PathBuf> {
     fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
     let put = |name: &str, text: String| {
         let path = folder.join(name);
@@ -23,18 +24,47 @@ pub fn write(folder: &Path, arguments: &Arguments, results: &Results) -> Result<
     for (transport, ranks) in results.parts() {
         let title = format!("{}, {ranks} ranks", transport.name());
         let drawing = plot::drawing(&title, &results.part(transport, ranks));
-        put(&drawing_name(transport.name(), ranks), drawing)?;
+        put(&drawing_name(arguments, transport, ranks), drawing)?;
     }
-    put("host.md", text(arguments, results))
+    let page = format!("{}.md", stem(arguments));
+    put(&page, text(arguments, results))?;
+    Ok(folder.join(page))
 }
 
-fn drawing_name(transport: &str, ranks: u32) -> String {
-    format!("host-{transport}-{ranks}.svg")
+/// What pages and drawings of such a run are called: host, if it is as usual.
+fn stem(arguments: &Arguments) -> String {
+    let mut stem = "host".to_owned();
+    if arguments.transport == [Transport::Tcp] {
+        stem += "-tcp";
+    }
+    if arguments.own_memory {
+        stem += "-own-memory";
+    }
+    stem
+}
+
+fn drawing_name(arguments: &Arguments, transport: Transport, ranks: u32) -> String {
+    let memory = if arguments.own_memory {
+        "own-memory-"
+    } else {
+        ""
+    };
+    format!("host-{memory}{}-{ranks}.svg", transport.name())
 }
 
 fn text(arguments: &Arguments, results: &Results) -> String {
     let mut text = format!(
-        "# The host beside other libraries\n\n{}\nWritten by `{}`.\n\n",
+        "# The host beside other libraries{}{}\n\n{}\nWritten by `{}`.\n\n",
+        if arguments.transport == [Transport::Tcp] {
+            ", over TCP"
+        } else {
+            ""
+        },
+        if arguments.own_memory {
+            ", in the libraries' own memory"
+        } else {
+            ""
+        },
         arguments.about,
         command(arguments)
     );
@@ -87,7 +117,7 @@ fn text(arguments: &Arguments, results: &Results) -> String {
                     time(row.limit())
                 )
             }),
-            drawing_name(name, ranks)
+            drawing_name(arguments, transport, ranks)
         );
     }
     let wrong = results.wrong();
@@ -220,6 +250,21 @@ mod tests {
     use clap::Parser;
 
     #[test]
+    fn each_kind_of_run_has_names_of_its_own() {
+        let names = |line: &str| {
+            let arguments = Arguments::try_parse_from(line.split(' ')).unwrap();
+            let transport = arguments.transport[0];
+            (stem(&arguments), drawing_name(&arguments, transport, 2))
+        };
+        let of = |stem: &str, drawing: &str| (stem.to_owned(), drawing.to_owned());
+        assert_eq!(names("x"), of("host", "host-shm-2.svg"));
+        assert_eq!(names("x --transport tcp"), of("host-tcp", "host-tcp-2.svg"));
+        assert_eq!(names("x --transport shm,tcp"), of("host", "host-shm-2.svg"));
+        let own = of("host-own-memory", "host-own-memory-shm-2.svg");
+        assert_eq!(names("x --own-memory"), own);
+    }
+
+    #[test]
     fn the_page_names_only_who_may_be_named() {
         let line = "x --dirty --ranks 2 --mpi hidden=/opt/hidden";
         let arguments = Arguments::try_parse_from(line.split(' ')).unwrap();
@@ -228,8 +273,9 @@ mod tests {
         loud.others = vec![1.5];
         assert!(!quiet.contains("too much") && conditions(&arguments, &loud).contains("too much"));
         let folder = tempfile::tempdir().unwrap();
-        write(folder.path(), &arguments, &sample()).unwrap();
-        let page = fs::read_to_string(folder.path().join("host.md")).unwrap();
+        let path = write(folder.path(), &arguments, &sample()).unwrap();
+        assert_eq!(path, folder.path().join("host.md"));
+        let page = fs::read_to_string(path).unwrap();
         assert!(page.contains("`cargo xtask peers --page --dirty --ranks 2 --transport shm`"));
         assert!(page.contains("- openmpi: Open MPI v4"));
         assert!(page.contains("- 1 more, not named"));
