@@ -132,7 +132,8 @@ impl From<unisono_bootstrap::BootstrapError> for Error {
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(
     "ranks {rank} and {peer} made different calls: rank {rank} called {ours}; rank {peer} called \
-     {theirs}. Every rank must make the same calls in the same order"
+     {theirs}. {}",
+    self.help()
 )]
 pub struct Mismatch {
     /// The rank that saw it.
@@ -143,6 +144,18 @@ pub struct Mismatch {
     pub peer: u32,
     /// Its call.
     pub theirs: Call,
+}
+
+impl Mismatch {
+    /// What every rank must do.
+    fn help(&self) -> &'static str {
+        let plan = self.theirs.plan;
+        if (Call { plan, ..self.ours }) != self.theirs {
+            return "Every rank must make the same calls in the same order";
+        }
+        "The calls are alike, their plans are not: what lies in a window on one rank must lie in the same window at the \
+         same offset on all, all ranks must give the same counts of all parts, and have the same cluster file and settings"
+    }
 }
 
 /// A deadline passed: who waits for whom.

@@ -3,6 +3,8 @@
 use anyhow::Result;
 use unisono::{Communicator, ReduceOp};
 
+use crate::memory;
+
 /// An operation of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
@@ -80,6 +82,11 @@ pub trait Caller {
 
     /// The largest value of all ranks.
     fn slowest(&self, value: f64) -> Result<f64>;
+
+    /// Whether ranks but the root get what is broadcast in `send`.
+    fn broadcasts_into_send(&self) -> bool {
+        false
+    }
 }
 
 impl Caller for Communicator {
@@ -98,7 +105,8 @@ impl Caller for Communicator {
             Op::AllReduce => self.all_reduce(send, recv, ReduceOp::Sum)?,
             Op::AllGather => self.all_gather(&send[..block], recv)?,
             Op::ReduceScatter => self.reduce_scatter(send, &mut recv[..block], ReduceOp::Sum)?,
-            Op::Broadcast if first => self.broadcast(send, 0)?,
+            // Windows must be the same ones on all ranks.
+            Op::Broadcast if first || self.broadcasts_into_send() => self.broadcast(send, 0)?,
             Op::Broadcast => self.broadcast(recv, 0)?,
             Op::AllToAll => self.all_to_all(send, recv)?,
             Op::Reduce => self.reduce(send, recv, ReduceOp::Sum, 0)?,
@@ -119,6 +127,10 @@ impl Caller for Communicator {
         let mut values = [value];
         self.all_reduce_in_place(&mut values, ReduceOp::Max)?;
         Ok(values[0])
+    }
+
+    fn broadcasts_into_send(&self) -> bool {
+        memory::is_own()
     }
 }
 

@@ -4,6 +4,7 @@
 #![allow(unsafe_code, reason = "advice on pages is a system call on an address")]
 
 use std::env;
+use std::sync::OnceLock;
 
 use anyhow::Result;
 use rustix::mm::{Advice, madvise};
@@ -52,10 +53,16 @@ impl Pages {
     }
 }
 
+/// Whether buffers are the library's memory.
+pub fn is_own() -> bool {
+    static IS_OWN: OnceLock<bool> = OnceLock::new();
+    *IS_OWN.get_or_init(|| env::var("PEERS_WINDOWS").is_ok_and(|v| v == "1"))
+}
+
 impl Buffers {
     /// Buffers of at least this many elements. Collective where the memory is the library's.
     pub fn of(communicator: &Communicator, elements: usize) -> Result<Self> {
-        if env::var("PEERS_WINDOWS").is_ok_and(|v| v == "1") {
+        if is_own() {
             let send = communicator.alloc::<f32>(elements)?;
             let recv = communicator.alloc::<f32>(elements)?;
             return Ok(Self::Windows { send, recv });

@@ -9,10 +9,10 @@ use anyhow::{Context, Result, bail};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use unisono::{Communicator, Init};
 
-use crate::call::{Caller, Op, pattern};
+use crate::call::{Caller, Op};
 use crate::command::{Cell, Command, parse};
 use crate::memory::Buffers;
-use crate::trial::{Figures, measure};
+use crate::trial::{Figures, fill, measure};
 
 /// Bytes of a buffer if nothing else is said.
 const DEFAULT_BYTES: usize = 64 << 20;
@@ -47,9 +47,7 @@ pub fn answer_all(
     let (me, ranks) = (on.rank(), on.size());
     bind(me)?;
     let (send, recv) = buffers.slices();
-    for (i, value) in send.iter_mut().enumerate() {
-        *value = pattern(me as usize, i);
-    }
+    fill(send, me);
     recv.fill(0.0);
     on.call(Op::Barrier, &mut [], &mut [])?;
     let mut results = open(&control, "r", true)?;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::call::{Caller, Op};
+use crate::call::{Caller, Op, pattern};
 use crate::command::Cell;
 
 /// What a trial found.
@@ -27,6 +27,7 @@ pub fn measure(
 ) -> Result<Figures> {
     let elements = op.elements(cell.bytes, on.size() as usize);
     let (send, recv) = (&mut send[..elements], &mut recv[..elements]);
+    let into_send = op == Op::Broadcast && on.broadcasts_into_send();
     barrier(on)?;
     let start = Instant::now();
     let warmup = cell.warmup.max(1);
@@ -65,9 +66,20 @@ pub fn measure(
         recv.fill(0.0);
         barrier(on)?;
         on.call(op, send, recv)?;
-        wrong = on.slowest(op.wrong(on.rank() as usize, on.size() as usize, recv) as f64)?;
+        let got = if into_send { &*send } else { &*recv };
+        wrong = on.slowest(op.wrong(on.rank() as usize, on.size() as usize, got) as f64)?;
+    }
+    if into_send {
+        fill(send, on.rank());
     }
     Ok(Figures { usec, iters, wrong })
+}
+
+/// What a rank sends.
+pub fn fill(send: &mut [f32], rank: u32) {
+    for (i, value) in send.iter_mut().enumerate() {
+        *value = pattern(rank as usize, i);
+    }
 }
 
 /// Rewrites one word of every cache line, as a program that computes its input would.

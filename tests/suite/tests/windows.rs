@@ -123,6 +123,7 @@ fn a_window_on_one_rank_and_none_on_the_other_is_a_mismatch() {
             };
             let error = world.all_reduce_in_place(data, ReduceOp::Sum).unwrap_err();
             assert!(matches!(error, Error::Mismatch(_)), "{error}");
+            assert!(error.to_string().contains("in the same window"), "{error}");
         },
     );
 }
