@@ -54,6 +54,8 @@ pub(crate) struct Posted {
     pub outstanding: VecDeque<Source>,
     /// Puts with data or signals so far; releases do not count.
     puts: u64,
+    /// Of a direct run: a credit lies in the batch.
+    pub credit_held: bool,
     /// The peer has ended its link in good order, and nothing that it needs was lost.
     pub ended: Option<Ended>,
 }
@@ -555,6 +557,7 @@ impl Posted {
             batch: super::new_batch(),
             outstanding: VecDeque::new(),
             puts: 0,
+            credit_held: false,
             ended: None,
         }
     }

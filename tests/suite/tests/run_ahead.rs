@@ -261,6 +261,50 @@ fn who_has_caught_up_holds_nobody_up() {
     let _ = ranks.succeed();
 }
 
+/// A rank that has received and now computes has told its sender of the room.
+#[test]
+fn who_only_receives_gives_back_at_once() {
+    const LATE: Duration = Duration::from_millis(200);
+    const COMPUTES: Duration = Duration::from_secs(3);
+    let _limit = watchdog("who_only_receives_gives_back_at_once", LIMIT);
+    let job = Job::new("who_only_receives_gives_back_at_once", 2);
+    let ranks = job.start(|rank| {
+        for without in WITHOUT {
+            let world = rank.init(|options| {
+                options.job.push_str(without.first().unwrap_or(&"-all"));
+                do_without(without, options);
+                options.memory.slots = 8;
+            });
+            let mut message = [0_u8; 100];
+            let mut pass = |count| {
+                for _ in 0..count {
+                    match world.rank() {
+                        0 => world.send(&message, 1).expect("sent"),
+                        _ => world.recv(&mut message, 0).expect("received"),
+                    }
+                }
+            };
+            world.barrier().expect("barrier");
+            if world.rank() == 0 {
+                pass(5);
+                sleep(2 * LATE);
+                let since = Instant::now();
+                // With the barrier's signal twelve in all: four were given back.
+                pass(6);
+                let took = since.elapsed();
+                assert!(took < COMPUTES / 2, "{took:?}");
+            } else {
+                sleep(LATE);
+                pass(5);
+                sleep(COMPUTES);
+                pass(6);
+            }
+            world.barrier().expect("barrier");
+        }
+    });
+    let _ = ranks.succeed();
+}
+
 /// A receiver that computes between messages has given back what it took, as far as the sender needs it.
 #[test]
 fn messages_to_a_rank_that_computes() {

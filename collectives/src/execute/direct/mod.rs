@@ -45,8 +45,8 @@ enum Move {
         bytes: u32,
         blocks: Blocks,
     },
-    /// Gives it back.
-    Release { from: u32 },
+    /// Gives it back. What tells of it `rides` along with a put, if such a plan has one to that rank.
+    Release { from: u32, rides: bool },
     /// Waits for a bare signal and gives it back, in this call or a later one.
     Owe { from: u32 },
     /// Copies.

@@ -85,6 +85,21 @@ pub(super) fn mark_last(moves: &mut [Move]) {
     }
 }
 
+/// Marks what is given back to ranks to which the plan puts something too: the next put tells of it, in this call or in
+/// the next of its kind. A rank that only receives tells at once, so that its sender need not stop.
+pub(super) fn mark_rides(moves: &mut [Move]) {
+    let raised = |step: &Move| match step {
+        Move::Raise { to, .. } => Some(*to),
+        _ => None,
+    };
+    let put_to: HashSet<u32> = moves.iter().filter_map(raised).collect();
+    for step in moves {
+        if let Move::Release { from, rides } = step {
+            *rides = put_to.contains(from);
+        }
+    }
+}
+
 /// Makes the bare signals for which a program waits at its very end owed, where they are all that
 /// comes from their rank.
 pub(super) fn defer(moves: &mut Vec<Move>) -> bool {
@@ -97,7 +112,7 @@ pub(super) fn defer(moves: &mut Vec<Move>) -> bool {
             bytes: 0,
             ..
         },
-        Move::Release { from: given },
+        Move::Release { from: given, .. },
     ] = rest
         && peer == given
         && is_only_wait(before, *peer)
@@ -128,7 +143,8 @@ mod tests {
             bytes: 0,
             blocks: Blocks::NONE,
         };
-        [wait, Move::Release { from }]
+        let rides = false;
+        [wait, Move::Release { from, rides }]
     }
 
     fn raise(to: u32) -> Move {
@@ -162,6 +178,18 @@ mod tests {
         let mut two = [put(1, 0), put(1, 0)].concat();
         mark_last(&mut two);
         assert_eq!(last(&two), [1, 1]);
+    }
+
+    #[test]
+    fn who_only_receives_tells_at_once() {
+        let mut moves = [hear(0), hear(1), put(1, 4)].concat();
+        mark_rides(&mut moves);
+        let rides = |step: &Move| match step {
+            Move::Release { from, rides } => Some((*from, *rides)),
+            _ => None,
+        };
+        let rides: Vec<_> = moves.iter().filter_map(rides).collect();
+        assert_eq!(rides, [(0, false), (1, true)]);
     }
 
     fn owed(moves: &[Move]) -> Vec<u32> {

@@ -55,6 +55,7 @@ impl Direct {
         );
         let owes = rooted && owed::defer(&mut moves);
         owed::mark_last(&mut moves);
+        owed::mark_rides(&mut moves);
         Some(Self {
             moves: moves.into(),
             steps: steps.into(),
@@ -84,7 +85,10 @@ impl Resolving<'_> {
                     blocks: *blocks,
                 });
             }
-            Action::Release { from } => self.moves.push(Move::Release { from: *from }),
+            Action::Release { from } => self.moves.push(Move::Release {
+                from: *from,
+                rides: false,
+            }),
             Action::Copy { dst, src } => {
                 let (dst, src) = (self.place(dst, piece)?, self.place(src, piece)?);
                 self.copy(&dst, &src, piece);

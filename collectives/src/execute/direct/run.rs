@@ -146,7 +146,7 @@ impl Running {
                     }
                     around.peers[from as usize].take(blocks, u64::from(bytes));
                 }
-                Move::Release { from } => around.release(from),
+                Move::Release { from, rides } => around.release(from, rides),
                 Move::Owe { from } => {
                     if !around.owe(op.words, from) {
                         return Ran::Waits(false);
@@ -322,11 +322,13 @@ impl Around<'_> {
             peer.post_filled(own, fill, bytes, words.copied());
             // See `owed::mark_last`.
             let may_wait = last && is_ahead(own, peer);
-            *self.held_back |= may_wait;
-            if let Way::Posted(posted) = &mut peer.way
-                && !may_wait
-            {
-                *self.unsent |= !posted.push();
+            if let Way::Posted(posted) = &mut peer.way {
+                // With a credit it goes at once: the rank that is ahead needs that.
+                if may_wait && !posted.credit_held {
+                    *self.held_back = true;
+                } else {
+                    *self.unsent |= !posted.push();
+                }
             }
             return;
         };
@@ -389,12 +391,13 @@ impl Around<'_> {
         peer.owed.pop_front();
         peer.take(Blocks::NONE, 0);
         self.owed.count -= 1;
-        self.release(from);
+        // What is owed answers a put.
+        self.release(from, true);
         true
     }
 
     #[inline]
-    fn release(&mut self, from: u32) {
+    fn release(&mut self, from: u32, rides: bool) {
         let own = self.own;
         let peer = &mut self.peers[from as usize];
         if !peer.give_back(own) {
@@ -402,7 +405,12 @@ impl Around<'_> {
         }
         let Way::Mapped { signal, bell, .. } = peer.way else {
             peer.post_credit(own);
-            *self.held_back = true;
+            *self.held_back |= rides;
+            if let Way::Posted(posted) = &mut peer.way
+                && !rides
+            {
+                *self.unsent |= !posted.push();
+            }
             return;
         };
         let flag = signal + own.arena.credit_flag(own.rank);

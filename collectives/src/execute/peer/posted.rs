@@ -57,11 +57,12 @@ impl Peer {
         self.puts(own, runs, words, |posted, put| posted.batch.put(&put));
     }
 
-    /// Posts that slots were given back. It goes out with the next put, or before this rank waits.
+    /// Posts that slots were given back. It goes out with what is pushed next.
     #[inline]
     pub(in crate::execute) fn post_credit(&mut self, own: &Own) {
         if let Way::Posted(posted) = &mut self.way {
             posted.batch.put(&credit(own));
+            posted.credit_held = true;
         }
     }
 }
@@ -74,6 +75,7 @@ impl Posted {
         if self.ended.is_some() {
             return false;
         }
+        self.credit_held = false;
         if !self.batch.is_empty() {
             if self.link.submit(&mut self.batch).is_err() || !self.batch.is_empty() {
                 return false;
