@@ -627,3 +627,52 @@ fn a_rule_for_a_send_is_one_for_its_receive() {
         assert!(rules.find(Op::Barrier, 0).is_none());
     }
 }
+
+/// Ranks of a machine of two cores whose messages are calls of the operating system.
+fn sockets(ranks: u32, message_ps: u64) -> Fabric {
+    let link = Link {
+        alpha_ps: 1_500_000,
+        rate: Rate::bytes_per_second(4_000_000_000),
+        by_core: true,
+        message_ps,
+        port: None,
+    };
+    let speeds = Speeds {
+        message_ps: 30_000,
+        switch_ps: 1_200_000,
+        ..Speeds::default()
+    };
+    let node = Node {
+        cores: 2,
+        exit: Rate::UNKNOWN,
+    };
+    Fabric::new(&vec![0; ranks as usize], &[node], speeds, |_, _| link).unwrap()
+}
+
+#[test]
+fn fewer_messages_are_chosen_where_each_is_a_call_of_the_system() {
+    const SOCKET_PS: u64 = 2_500_000;
+    let choose = |op, fabric: &Fabric| {
+        let got = select(&request(op, 4), fabric, &Overrides::NONE).unwrap();
+        got.winner().plan
+    };
+    let mesh = Plan::Flat(Algorithm::MeshOneShot);
+    for ranks in [4, 8] {
+        let (cheap, dear) = (sockets(ranks, 0), sockets(ranks, SOCKET_PS));
+        assert_eq!(choose(Op::AllReduce, &cheap), mesh, "{ranks}");
+        let chosen = choose(Op::AllReduce, &dear);
+        assert_eq!(chosen, Plan::Flat(Algorithm::RecursiveDoubling), "{ranks}");
+        // The others wait while the root sends: it has a core to itself.
+        assert_eq!(choose(Op::Broadcast { root: 0 }, &dear), mesh, "{ranks}");
+        assert_ne!(cheap.fingerprint(), dear.fingerprint());
+    }
+    // Two ranks on a core each: a message and its answer at both ends, and the way.
+    let two = time(
+        Algorithm::MeshOneShot,
+        Op::AllReduce,
+        0,
+        1,
+        &sockets(2, SOCKET_PS),
+    );
+    assert_near(two, 1_500_000 + 2 * u128::from(SOCKET_PS));
+}
