@@ -56,6 +56,8 @@ pub(crate) struct Posted {
     puts: u64,
     /// Of a direct run: a credit lies in the batch.
     pub credit_held: bool,
+    /// Something was put since the last credit: what goes there may be answered.
+    is_answered: bool,
     /// The peer has ended its link in good order, and nothing that it needs was lost.
     pub ended: Option<Ended>,
 }
@@ -434,6 +436,7 @@ impl Peer {
         put(posted, part);
         posted.outstanding.push_back(span);
         posted.puts += 1;
+        posted.is_answered = true;
     }
 
     /// What the peer has not fetched yet of what it is to fetch from this rank's memory.
@@ -558,6 +561,7 @@ impl Posted {
             outstanding: VecDeque::new(),
             puts: 0,
             credit_held: false,
+            is_answered: false,
             ended: None,
         }
     }

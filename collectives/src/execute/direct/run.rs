@@ -404,10 +404,10 @@ impl Around<'_> {
             return;
         }
         let Way::Mapped { signal, bell, .. } = peer.way else {
-            peer.post_credit(own);
-            *self.held_back |= rides;
+            let may_wait = peer.post_credit(own, rides);
+            *self.held_back |= may_wait;
             if let Way::Posted(posted) = &mut peer.way
-                && !rides
+                && !may_wait
             {
                 *self.unsent |= !posted.push();
             }

@@ -57,13 +57,16 @@ impl Peer {
         self.puts(own, runs, words, |posted, put| posted.batch.put(&put));
     }
 
-    /// Posts that slots were given back. It goes out with what is pushed next.
+    /// Posts that slots were given back; it goes out with what is pushed next. Whether that may be the next put: so
+    /// if one `rides`, or messages went both ways of late.
     #[inline]
-    pub(in crate::execute) fn post_credit(&mut self, own: &Own) {
-        if let Way::Posted(posted) = &mut self.way {
-            posted.batch.put(&credit(own));
-            posted.credit_held = true;
-        }
+    pub(in crate::execute) fn post_credit(&mut self, own: &Own, rides: bool) -> bool {
+        let Way::Posted(posted) = &mut self.way else {
+            return false;
+        };
+        posted.batch.put(&credit(own));
+        posted.credit_held = true;
+        std::mem::take(&mut posted.is_answered) || rides
     }
 }
 
