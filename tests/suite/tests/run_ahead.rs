@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use unisono::plan::select::{Override, Overrides};
 use unisono::{Algorithm, Communicator, Error, InitOptions, ReduceOp, Rules};
-use unisono_tests::{Job, threads, watchdog};
+use unisono_tests::{Job, resident_bytes, threads, watchdog};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -301,6 +301,33 @@ fn who_only_receives_gives_back_at_once() {
                 pass(8);
             }
             world.barrier().expect("barrier");
+        }
+    });
+    let _ = ranks.succeed();
+}
+
+/// Signals that were sent leave nothing behind, however many there are. In processes: others' memory does not count.
+#[test]
+fn many_barriers_take_no_memory() {
+    const BARRIERS: usize = 100_000;
+    let _limit = watchdog("many_barriers_take_no_memory", LIMIT);
+    let job = Job::new("many_barriers_take_no_memory", 2).limit(LIMIT);
+    let ranks = job.start(|rank| {
+        for without in WITHOUT {
+            let world = rank.init(|options| {
+                options.job.push_str(without.first().unwrap_or(&"-all"));
+                do_without(without, options);
+            });
+            let barriers = |count| {
+                for _ in 0..count {
+                    world.barrier().expect("barrier");
+                }
+            };
+            barriers(BARRIERS / 10);
+            let before = resident_bytes();
+            barriers(BARRIERS);
+            let grown = resident_bytes().saturating_sub(before);
+            assert!(grown < 1 << 20, "{grown} bytes");
         }
     });
     let _ = ranks.succeed();

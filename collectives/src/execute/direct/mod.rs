@@ -1,8 +1,8 @@
 //! Short programs that the calling thread runs by itself.
 //!
 //! Where a rank's device is the CPU, and so are those whose memory it shares, that is plain memory, and what a stream
-//! would do for a message of a few bytes is less work than telling it to. Posted links are served too. A plan for such a message is resolved
-//! once, to [`Move`]s whose places are offsets; running them is a few instructions each.
+//! would do for a message of a few bytes is less work than telling it to. Posted links are served too. A plan for such
+//! a message is resolved once, to [`Move`]s whose places are offsets; running them is a few instructions each.
 //!
 //! Only how a rank executes changes: flags, counters and slots are the stream's, so a rank that runs
 //! directly and one whose stream runs the same call do not know of each other. A wait that lasts, and

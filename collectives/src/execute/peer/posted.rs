@@ -18,16 +18,14 @@ impl Peer {
         self.is_inline(bytes) || bytes == 0
     }
 
-    /// Whether the next slot to send from is free of what the link may still read.
+    /// Forgets the sources that the link has let go of.
     #[inline]
-    pub(in crate::execute) fn can_fill(&mut self, own: &Own) -> bool {
-        let slot = self.near.sends + own.arena.slot(self.rank, own.slot_of(self.sent));
-        let (rank, home) = (self.rank, self.near.signal_host);
+    fn reap(&mut self, own: &Own) {
+        let done = self.near.signal_host + own.arena.done_flag(self.rank);
+        let counter = self.near.signal_host + own.arena.counter(self.rank, Counter::DoneWait);
         let Way::Posted(posted) = &mut self.way else {
-            return true;
+            return;
         };
-        let done = home + own.arena.done_flag(rank);
-        let counter = home + own.arena.counter(rank, Counter::DoneWait);
         while !posted.outstanding.is_empty() {
             // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
             if !unsafe { flag::pass(done, counter, 1, None) } {
@@ -35,6 +33,16 @@ impl Peer {
             }
             posted.outstanding.pop_front();
         }
+    }
+
+    /// Whether the next slot to send from is free of what the link may still read.
+    #[inline]
+    pub(in crate::execute) fn can_fill(&mut self, own: &Own) -> bool {
+        self.reap(own);
+        let slot = self.near.sends + own.arena.slot(self.rank, own.slot_of(self.sent));
+        let Way::Posted(posted) = &self.way else {
+            return true;
+        };
         let end = slot + own.arena.slot_bytes;
         let overlaps = |source: &super::Source| source.from < end && slot < source.to;
         !posted.outstanding.iter().any(overlaps)
@@ -53,7 +61,13 @@ impl Peer {
             address: fill,
             bytes,
         }];
-        let runs = if bytes == 0 { &[] } else { &run[..] };
+        let runs = if bytes == 0 {
+            // Bare signals look for no slot.
+            self.reap(own);
+            &[]
+        } else {
+            &run[..]
+        };
         self.puts(own, runs, words, |posted, put| posted.batch.put(&put));
     }
 
