@@ -267,12 +267,16 @@ fn posted(link: Link, is_here: bool, is_measured: bool) -> Link {
             ..link
         };
     }
-    let rate = match is_measured {
-        true => link.rate,
-        false => Rate::bytes_per_second(LOOPBACK_BYTES_PER_SECOND),
+    // What is reported is of the network.
+    let (alpha_ps, rate) = match is_measured {
+        true => (link.alpha_ps.saturating_sub(2 * SOCKET_PS), link.rate),
+        false => (
+            LOOPBACK_PS,
+            Rate::bytes_per_second(LOOPBACK_BYTES_PER_SECOND),
+        ),
     };
     Link {
-        alpha_ps: LOOPBACK_PS,
+        alpha_ps,
         rate,
         by_core: true,
         message_ps: SOCKET_PS,

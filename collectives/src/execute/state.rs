@@ -302,7 +302,8 @@ impl State {
             moved |= advanced.map_err(|error| self.of_one_number(error))?;
         }
         if self.common.posted {
-            // What direct runs have held back too.
+            // What direct runs have held back too. Who drives the lane asks whether it is idle.
+            self.common.unsent = false;
             moved |= submit_links(&mut self.common)?;
             moved |= self.drive_links(|posted| Ok(posted.link.poll(BUDGET)?.moved))?;
             self.check_ended()?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use unisono::plan::select::{Override, Overrides};
 use unisono::{Algorithm, Communicator, Error, InitOptions, ReduceOp, Rules};
-use unisono_tests::{Job, resident_bytes, threads, watchdog};
+use unisono_tests::{Job, Rank, resident_bytes, threads, watchdog};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -16,6 +16,18 @@ const WITHOUT: [&[&str]; 2] = [&[], &["shm"]];
 
 /// More than there are flags between two ranks.
 const CALLS: u32 = 100;
+
+/// Runs `body` on communicators of a rank's process, one for each of these.
+fn over_all_links(rank: &Rank, body: impl Fn(&Communicator)) {
+    for without in WITHOUT {
+        let world = rank.init(|options| {
+            options.job.push_str(without.first().unwrap_or(&"-all"));
+            do_without(without, options);
+            options.memory.slots = 8;
+        });
+        body(&world);
+    }
+}
 
 /// Rank 0 calls at once, the others are late, again and again.
 fn late(world: &Communicator, round: u32) {
@@ -223,17 +235,13 @@ fn who_has_caught_up_holds_nobody_up() {
     let _limit = watchdog("who_has_caught_up_holds_nobody_up", LIMIT);
     let job = Job::new("who_has_caught_up_holds_nobody_up", 3);
     let ranks = job.start(|rank| {
-        for without in WITHOUT {
-            let world = rank.init(|options| {
-                options.job.push_str(without.first().unwrap_or(&"-all"));
-                do_without(without, options);
-            });
+        over_all_links(&rank, |world| {
             for calls in [1, 6] {
-                few_broadcasts(&world, 1);
+                few_broadcasts(world, 1);
                 world.barrier().expect("barrier");
                 match world.rank() {
                     0 => {
-                        few_broadcasts(&world, calls);
+                        few_broadcasts(world, calls);
                         sleep(2 * LATE);
                         let since = Instant::now();
                         world.send(&[1_u8], 2).expect("sent");
@@ -244,11 +252,11 @@ fn who_has_caught_up_holds_nobody_up() {
                     }
                     1 => {
                         sleep(LATE);
-                        few_broadcasts(&world, calls);
+                        few_broadcasts(world, calls);
                         sleep(COMPUTES);
                     }
                     _ => {
-                        few_broadcasts(&world, calls);
+                        few_broadcasts(world, calls);
                         let mut there = [0_u8];
                         world.recv(&mut there, 0).expect("received");
                         world.send(&there, 0).expect("sent");
@@ -256,7 +264,7 @@ fn who_has_caught_up_holds_nobody_up() {
                 }
                 world.barrier().expect("barrier");
             }
-        }
+        });
     });
     let _ = ranks.succeed();
 }
@@ -269,12 +277,7 @@ fn who_only_receives_gives_back_at_once() {
     let _limit = watchdog("who_only_receives_gives_back_at_once", LIMIT);
     let job = Job::new("who_only_receives_gives_back_at_once", 2);
     let ranks = job.start(|rank| {
-        for without in WITHOUT {
-            let world = rank.init(|options| {
-                options.job.push_str(without.first().unwrap_or(&"-all"));
-                do_without(without, options);
-                options.memory.slots = 8;
-            });
+        over_all_links(&rank, |world| {
             let mut message = [0_u8; 100];
             let mut pass = |count| {
                 for _ in 0..count {
@@ -301,7 +304,7 @@ fn who_only_receives_gives_back_at_once() {
                 pass(8);
             }
             world.barrier().expect("barrier");
-        }
+        });
     });
     let _ = ranks.succeed();
 }
@@ -313,11 +316,7 @@ fn many_barriers_take_no_memory() {
     let _limit = watchdog("many_barriers_take_no_memory", LIMIT);
     let job = Job::new("many_barriers_take_no_memory", 2).limit(LIMIT);
     let ranks = job.start(|rank| {
-        for without in WITHOUT {
-            let world = rank.init(|options| {
-                options.job.push_str(without.first().unwrap_or(&"-all"));
-                do_without(without, options);
-            });
+        over_all_links(&rank, |world| {
             let barriers = |count| {
                 for _ in 0..count {
                     world.barrier().expect("barrier");
@@ -328,7 +327,7 @@ fn many_barriers_take_no_memory() {
             barriers(BARRIERS);
             let grown = resident_bytes().saturating_sub(before);
             assert!(grown < 1 << 20, "{grown} bytes");
-        }
+        });
     });
     let _ = ranks.succeed();
 }

@@ -30,8 +30,8 @@ pub struct Link {
     /// Whether the rank's own core moves the bytes, as over shared memory between processes.
     /// Then a rank serves one link at a time, and slows down where ranks share cores.
     pub by_core: bool,
-    /// Time that a rank's core spends on sending or on receiving one message over it, where that is more than
-    /// [`Speeds::message_ps`]: calls of the operating system.
+    /// Time in picoseconds that a rank's core spends on sending, and as much on receiving, one message over it, besides
+    /// the bytes, where that is more than [`Speeds::message_ps`]: calls of the operating system. 0 where it is not.
     pub message_ps: u64,
     /// What it shares with other links, if it does: a device's way into a switch, or to the host.
     pub port: Option<Port>,

@@ -87,7 +87,7 @@ pub(super) fn mark_last(moves: &mut [Move]) {
 
 /// Marks what is given back to ranks to which the plan puts something too: the next put tells of it, in this call or in
 /// the next of its kind. A rank that only receives tells at once, so that its sender need not stop
-/// (but see [`post_credit`](crate::execute::peer::Peer)).
+/// (but see [`Peer::post_credit`]).
 pub(super) fn mark_rides(moves: &mut [Move]) {
     let raised = |step: &Move| match step {
         Move::Raise { to, .. } => Some(*to),

@@ -54,8 +54,10 @@ impl Direct {
             Op::Broadcast { .. } | Op::Scatter { .. } | Op::Reduce { .. } | Op::Gather { .. }
         );
         let owes = rooted && owed::defer(&mut moves);
-        owed::mark_last(&mut moves);
-        owed::mark_rides(&mut moves);
+        if posted {
+            owed::mark_last(&mut moves);
+            owed::mark_rides(&mut moves);
+        }
         Some(Self {
             moves: moves.into(),
             steps: steps.into(),

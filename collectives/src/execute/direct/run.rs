@@ -448,10 +448,7 @@ fn has_room(own: &Own, peer: &mut Peer, bytes: u64) -> bool {
 /// Whether the next put of a peer has come already.
 #[inline]
 fn is_ahead(own: &Own, peer: &Peer) -> bool {
-    let number = peer.next_data(own);
-    let home = peer.near.signal_host;
-    let flag = home + own.arena.data_flag(peer.rank, number);
-    let counter = home + own.arena.counter(peer.rank, Counter::DataWait(number));
+    let (flag, counter) = next_wait(own, peer);
     // SAFETY: as in `has_come`.
     unsafe { flag::is_raised(flag, counter) }
 }
@@ -459,10 +456,17 @@ fn is_ahead(own: &Own, peer: &Peer) -> bool {
 /// Whether the next put of a peer has come, with these words.
 #[inline]
 fn has_come(own: &Own, peer: &Peer, words: Option<&[u64; 3]>) -> bool {
+    let (flag, counter) = next_wait(own, peer);
+    // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
+    unsafe { flag::pass(flag, counter, 1, words) }
+}
+
+/// The flag that the next put of a peer raises, and the counter of the wait for it.
+#[inline]
+fn next_wait(own: &Own, peer: &Peer) -> (u64, u64) {
     let number = peer.next_data(own);
     let home = peer.near.signal_host;
     let flag = home + own.arena.data_flag(peer.rank, number);
     let counter = home + own.arena.counter(peer.rank, Counter::DataWait(number));
-    // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
-    unsafe { flag::pass(flag, counter, 1, words) }
+    (flag, counter)
 }

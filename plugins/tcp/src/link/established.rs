@@ -138,7 +138,7 @@ impl Established {
         if !desk.outbox.is_empty() || self.is_blocked() {
             self.send(desk, budget, &mut turn)?;
         }
-        // What answers a small put cannot be there yet: the next poll looks.
+        // What answers a small put is not there yet: who waits for it polls again.
         if turn.bytes == 0 || turn.bytes > SMALL || turn.more {
             self.receive(desk, budget, &mut turn)?;
         }
