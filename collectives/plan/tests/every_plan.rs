@@ -143,7 +143,7 @@ fn scatter() {
 
 #[test]
 fn all_to_all() {
-    verify(Op::AllToAll, 3);
+    verify(Op::AllToAll, 4);
 }
 
 #[test]

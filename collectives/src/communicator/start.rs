@@ -37,9 +37,10 @@ impl Request<'_> {
         self.reduction.as_ref().map(Reduction::kind)
     }
 
-    /// What makes the next request like this one; `None` for one that each time is planned for.
+    /// What makes the next request like this one, where there are `windows` or none; `None` for one that each time is
+    /// planned for.
     #[inline]
-    fn shape(&self) -> Option<CallShape> {
+    fn shape(&self, windows: bool) -> Option<CallShape> {
         let Asked {
             op,
             kind,
@@ -60,6 +61,7 @@ impl Request<'_> {
             count,
             dtype: self.dtype,
             reduction,
+            windows,
         })
     }
 }
@@ -181,16 +183,17 @@ impl Shared {
 
     /// Runs a request on this thread; returns when it is complete.
     pub(super) fn run(&self, request: Request<'_>) -> Result<()> {
-        let shape = request.shape();
+        let shape = request.shape(self.windows.has_any());
         if let Some(shape) = &shape
             && let Some(ended) = self.run_at_once(&request, shape)
         {
             return ended;
         }
         let (planned, windowed) = self.check(&request)?;
+        let shape = shape.filter(|shape| self.can_repeat(shape, &request, &planned));
         let mut state = self.lane.lock();
         let op = self.bind(&mut state, planned, windowed, request, None);
-        if let Some(shape) = shape.filter(|_| op.planned.direct.is_some()) {
+        if let Some(shape) = shape {
             state.expect_repeat(shape, &op);
         }
         let number = self.lane.enqueue(&mut state, op);
@@ -200,7 +203,7 @@ impl Shared {
     /// Runs a request that is like one of the last, if nothing is before it.
     #[inline]
     fn run_at_once(&self, request: &Request<'_>, shape: &CallShape) -> Option<Result<()>> {
-        if !fork::is(self.generation) || self.windows.has_any() {
+        if !fork::is(self.generation) {
             return None;
         }
         let mut state = self.lane.lock();
@@ -242,16 +245,18 @@ impl Shared {
         request: Request<'_>,
         mut keep: Option<Box<dyn Any + Send>>,
     ) -> Result<u64> {
-        let shape = request.shape().filter(|shape| shape.bytes() <= SHORT);
+        let shape = request.shape(self.windows.has_any());
+        let shape = shape.filter(|shape| shape.bytes() <= SHORT);
         if let Some(shape) = &shape
             && let Some(number) = self.start_at_once(&request, shape, &mut keep)
         {
             return Ok(number);
         }
         let (planned, windowed) = self.check(&request)?;
+        let shape = shape.filter(|shape| self.can_repeat(shape, &request, &planned));
         let mut state = self.lane.lock();
         let op = self.bind(&mut state, planned, windowed, request, keep);
-        if let Some(shape) = shape.filter(|_| op.planned.direct.is_some()) {
+        if let Some(shape) = shape {
             state.expect_repeat(shape, &op);
         }
         let number = self.lane.enqueue(&mut state, op);
@@ -266,7 +271,7 @@ impl Shared {
         shape: &CallShape,
         keep: &mut Option<Box<dyn Any + Send>>,
     ) -> Option<u64> {
-        if !fork::is(self.generation) || self.windows.has_any() {
+        if !fork::is(self.generation) {
             return None;
         }
         let mut state = self.lane.lock();
@@ -282,6 +287,14 @@ impl Shared {
         }
     }
 
+    /// Whether the next request like this one can run at once with this plan, wherever its buffers lie.
+    fn can_repeat(&self, shape: &CallShape, request: &Request<'_>, planned: &Planned) -> bool {
+        let for_windows = || self.plan(request, true);
+        planned.direct.is_some()
+            && (!shape.windows
+                || for_windows().is_ok_and(|all| !all.windowed && all.hash == planned.hash))
+    }
+
     /// Whether the communicator can take a call now, and the call's plan.
     fn check(&self, request: &Request<'_>) -> Result<(Arc<Planned>, Option<Windowed>)> {
         if !fork::is(self.generation) {
@@ -293,6 +306,8 @@ impl Shared {
         let windowed = match request.kind() {
             // What peers read there is not scaled.
             Some(ReductionKind::ScaledSum) => None,
+            // Nor overwritten before they have.
+            _ if request.asked.is_exchanged_in_place() => None,
             _ => self
                 .windows
                 .find(request.asked.ends, self.in_place(request)),

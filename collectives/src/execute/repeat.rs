@@ -25,6 +25,8 @@ pub(crate) struct CallShape {
     pub dtype: DataType,
     /// One of the built-in ones.
     pub reduction: Option<ReductionKind>,
+    /// Whether the communicator has windows. Then its plan is one that they change nothing about.
+    pub windows: bool,
 }
 
 /// The last short calls: what the next may be like.

@@ -101,6 +101,43 @@ fn all_reduce_over_windows_is_right_in_and_out_of_place() {
 }
 
 #[test]
+fn all_to_all_over_windows_is_right_in_and_out_of_place() {
+    for ranks in [2, 3, 8] {
+        threads(
+            ranks,
+            |options| options.rules = Rules::new(|_, _| Overrides::NONE),
+            move |world| {
+                let (rank, n) = (world.rank(), ranks as usize);
+                let plan = world.explain_windows(Op::AllToAll, 8 << 20, DataType::U64);
+                assert!(plan.expect("a plan").is_windowed());
+                // What the rank sends is told by both ranks, the place and the round.
+                let sent = |from: u32, to: usize, i: usize, round: usize| {
+                    ((from as usize * n + to) << 40 | round << 32 | i) as u64
+                };
+                for count in [1, 1000, (1 << 20) / n] {
+                    let mut send = world.alloc::<u64>(count * n).expect("alloc");
+                    let mut recv = world.alloc::<u64>(count * n).expect("alloc");
+                    for round in 0..5 {
+                        for (at, x) in send.iter_mut().enumerate() {
+                            *x = sent(rank, at / count, at % count, round);
+                        }
+                        world.all_to_all(&send, &mut recv).expect("all_to_all");
+                        // Through slots: what is overwritten others would have yet to read.
+                        world.all_to_all_in_place(&mut send).expect("in place");
+                        for (at, x) in recv.iter().enumerate() {
+                            let from = (at / count) as u32;
+                            assert_eq!(*x, sent(from, rank as usize, at % count, round));
+                        }
+                        assert_eq!(send[..], recv[..]);
+                    }
+                }
+                world.finalize().expect("finalize");
+            },
+        );
+    }
+}
+
+#[test]
 fn a_window_on_one_rank_and_none_on_the_other_is_a_mismatch() {
     threads(
         2,

@@ -106,7 +106,7 @@ impl Algorithm {
             Algorithm::Direct => (!op.is_collective(), false),
             Algorithm::MeshOneShot => (
                 op.is_collective(),
-                matches!(op, Op::AllGather | Op::ReduceScatter | Op::Broadcast { .. }),
+                gathers || matches!(op, Op::AllToAll | Op::Broadcast { .. }),
             ),
             Algorithm::MeshTwoShot => (
                 matches!(op, Op::AllReduce | Op::Broadcast { .. }),
@@ -134,7 +134,7 @@ impl Algorithm {
     /// Whether the parts of the message may have different sizes: all_gather_v and its like.
     ///
     /// In all_to_all a rank may then know no sizes but those of what it sends and gets. Elsewhere
-    /// every rank knows them all.
+    /// every rank knows them all. Over windows it has to know its peers' too.
     #[must_use]
     pub fn allows_unequal(self, op: Op) -> bool {
         let pairs = matches!(self, Algorithm::MeshOneShot | Algorithm::Pairwise);

@@ -4,8 +4,8 @@
 //! this rank has finished with theirs. A rank leaves when it has heard "done" from every peer that
 //! may touch its buffers, so the caller may overwrite them at once.
 //!
-//! all_reduce `2 a + (S/p) b` each way; all_gather and reduce_scatter `2 a + (S/p) b`; broadcast
-//! `2 a + S b`. The second signal of a piece is waited for after the next piece has been entered.
+//! all_reduce `2 a + (S/p) b` each way; all_gather, reduce_scatter and all_to_all `2 a + (S/p) b`; broadcast
+//! `2 a + S b`. There is no all_to_all in place: what a peer has yet to read would be overwritten. The second signal of a piece is waited for after the next piece has been entered.
 
 use crate::builder::{Builder, input, out, peer};
 use crate::ir::{Blocks, Buffer, Op};
@@ -26,6 +26,7 @@ pub(super) fn build(b: &mut Builder) {
             b.copy(out(own), input(own));
             b.peers_above(|b, rank| b.copy(peer(rank, Buffer::Out, own), input(own)));
         }),
+        Op::AllToAll => between_signals(b, pull_own_blocks),
         Op::Broadcast { root } => broadcast(b, root),
         _ => {}
     }
@@ -38,6 +39,17 @@ fn between_signals(b: &mut Builder, work: impl FnOnce(&mut Builder)) {
     b.skew(0).peers_below(Builder::hear);
     work(b);
     b.peers_above(Builder::signal);
+}
+
+/// Block by block, each from another peer's input: the same block there, another one here.
+fn pull_own_blocks(b: &mut Builder) {
+    let (own, ranks) = (Blocks::one(b.rank()), b.ranks());
+    let from = |rank: u32| out(Blocks::one(ranks + rank));
+    b.copy(from(b.rank()), input(own));
+    for distance in 1..ranks {
+        let rank = b.above(distance);
+        b.copy(from(rank), peer(rank, Buffer::In, own));
+    }
 }
 
 /// The receivers pull from the root, all at once.

@@ -63,6 +63,7 @@ impl Memory {
             })
         });
         let windowed = programs.iter().any(|program| program.windowed);
+        let out_follows = programs.first().is_some_and(|p| p.op == Op::AllToAll);
         let mut size = 0;
         let mut traces = Vec::new();
         for program in programs {
@@ -91,8 +92,8 @@ impl Memory {
         }
         Memory {
             pieces,
-            in_place: settings.in_place,
-            out_follows: programs.first().is_some_and(|p| p.op == Op::AllToAll),
+            in_place: settings.in_place && !(windowed && out_follows),
+            out_follows,
             spans,
             values: vec![0; size],
             traces,

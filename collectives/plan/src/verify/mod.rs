@@ -45,7 +45,7 @@ pub struct Settings {
     pub slots: u32,
     /// Pieces of the message; at least 1.
     pub pieces: u32,
-    /// Whether input and output are one memory, as far as the operation allows.
+    /// Whether input and output are one memory, as far as the operation allows: not in an all_to_all over windows.
     pub in_place: bool,
     /// Whether every pair of ranks of an all_to_all has a message of its own size, of which no
     /// other rank knows. Then `pieces` is the most of any pair.
@@ -186,7 +186,7 @@ pub fn check<I: IntoIterator<Item = Settings>>(
         error: Box::new(error),
     };
     let max_skew = programs.iter().map(|p| p.max_skew).max().unwrap_or(0);
-    let unequal = op == Op::AllToAll && template.allows_unequal(op);
+    let unequal = op == Op::AllToAll && !windowed && template.allows_unequal(op);
     let cases = settings(max_skew).into_iter().flat_map(|settings| {
         let others = unequal.then_some(Settings {
             unequal: true,
