@@ -10,8 +10,7 @@
 //! | look at the flag once more    | look at the word            |
 //! | sleep while the word is equal | clear the bits, count, wake |
 //!
-//! So at least one of them sees the other. The ringer's fence may be the sleeper's work: see
-//! [`barrier`](super::barrier). The count makes each sleep's word unlike any before it:
+//! So at least one of them sees the other. The count makes each sleep's word unlike any before it:
 //! who is about to sleep on a word from before a ring does not fall asleep.
 //!
 //! Generic over the atomic, so that the same code runs on shared memory and under the model checker.
