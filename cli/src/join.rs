@@ -18,7 +18,8 @@ pub struct JoinArgs {
     /// The cluster file, instead of the one that is found.
     #[arg(long, value_name = "FILE")]
     pub cluster_file: Option<PathBuf>,
-    /// Another value for a key of the cluster file; may be repeated.
+    /// Another value for a key of the cluster file, such as timeouts.op=10s or algorithms='[{op: all_gather, use: ring}]';
+    /// may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Use this plugin; may be repeated, in order of preference (default: those of the cluster file,
@@ -90,9 +91,14 @@ impl JoinArgs {
     }
 }
 
-/// Numbers, truth values and lists as JSON writes them; everything else is a text.
+/// Numbers, truth values and lists as JSON writes them, lists and keys as YAML does too; everything else is a text.
 fn value_of(text: &str) -> serde_json::Value {
-    serde_json::from_str(text).unwrap_or_else(|_| text.into())
+    let value = serde_json::from_str(text).ok();
+    let in_yaml = || match text.starts_with(['[', '{']) {
+        true => serde_saphyr::from_str(text).ok(),
+        false => None,
+    };
+    value.or_else(in_yaml).unwrap_or_else(|| text.into())
 }
 
 /// Whether a subcommand starts its ranks itself.

@@ -83,7 +83,8 @@ fn json_lines_have_exactly_the_keys_that_others_print_too() {
 
 #[test]
 fn every_operation_type_and_reduction_is_right_in_place_and_out_of_place() {
-    let ops = "all_reduce,all_gather,reduce_scatter,broadcast,send_recv";
+    let ops =
+        "all_reduce,all_gather,reduce_scatter,broadcast,reduce,gather,scatter,all_to_all,send_recv";
     let Some(done) = job(&[
         "bench", ops, "--ranks", "3", "-b", "0", "-e", "5000", "-f", "100", "-d", "all", "-o",
         "all", "-n", "1", "-w", "0", "--rounds", "1", "-r", "2",

@@ -64,6 +64,20 @@ fn an_error_of_settings_says_once_that_it_is_one() {
 }
 
 #[test]
+fn a_setting_may_be_a_list_as_in_a_cluster_file() {
+    let show = |set| run(unisono().args(["config", "show", "--set", set]));
+    let shown = show("algorithms=[{op: all_gather, use: ring}]");
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    assert!(shown.out.contains("use: ring"), "{shown:?}");
+    for no_list in ["algorithms.all_gather=ring", "algorithms=[{op: all_gather"] {
+        let shown = show(no_list);
+        assert_eq!(shown.code, Some(1), "{shown:?}");
+        let help = "write it as a list: [{KEY: VALUE, ...}, ...]; the keys are ";
+        assert!(shown.err.contains(help), "{shown:?}");
+    }
+}
+
+#[test]
 fn help_has_examples() {
     for command in ["run", "bench", "topo", "explain"] {
         let done = run(unisono().args([command, "--help"]));

@@ -36,8 +36,8 @@ Examples:
   unisono bench all_reduce --ranks 2 -d bf16 -o max --json > figures.jsonl
   unisono bench all_reduce --ranks 2 --against-plugin mine --plugin-path ./target/release")]
 pub struct Args {
-    /// What to measure, separated by commas: all_reduce, all_gather, reduce_scatter, broadcast,
-    /// send_recv (to the next rank, from the one before), barrier.
+    /// What to measure, separated by commas: all_reduce, all_gather, reduce_scatter, broadcast, reduce, gather, scatter,
+    /// all_to_all, send_recv (to the next rank, from the one before), barrier.
     #[arg(value_name = "OP", required = true, value_delimiter = ',')]
     ops: Vec<BenchOp>,
     /// The smallest message.
@@ -77,7 +77,7 @@ pub struct Args {
     /// Data types, separated by commas, or `all`: f32 (float), f64, f16 (half), bf16, i8 to u64.
     #[arg(short = 'd', long, value_name = "TYPE", default_value = "f32", value_parser = op::datatypes)]
     datatype: op::DataTypes,
-    /// The root of broadcasts.
+    /// The root of broadcast, reduce, gather and scatter.
     #[arg(short = 'r', long, value_name = "RANK", default_value_t = 0)]
     root: u32,
     /// Write the input anew before each call, as a program would: one word of each cache line, the

@@ -12,6 +12,10 @@ pub enum BenchOp {
     AllGather,
     ReduceScatter,
     Broadcast,
+    Reduce,
+    Gather,
+    Scatter,
+    AllToAll,
     SendRecv,
     Barrier,
 }
@@ -42,11 +46,15 @@ fn list<T: FromStr<Err = String> + Copy>(text: &str, all: &[T]) -> Result<Vec<T>
 }
 
 impl BenchOp {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 10] = [
         Self::AllReduce,
         Self::AllGather,
         Self::ReduceScatter,
         Self::Broadcast,
+        Self::Reduce,
+        Self::Gather,
+        Self::Scatter,
+        Self::AllToAll,
         Self::SendRecv,
         Self::Barrier,
     ];
@@ -57,6 +65,10 @@ impl BenchOp {
             Self::AllGather => "all_gather",
             Self::ReduceScatter => "reduce_scatter",
             Self::Broadcast => "broadcast",
+            Self::Reduce => "reduce",
+            Self::Gather => "gather",
+            Self::Scatter => "scatter",
+            Self::AllToAll => "all_to_all",
             Self::SendRecv => "send_recv",
             Self::Barrier => "barrier",
         }
@@ -64,7 +76,7 @@ impl BenchOp {
 
     /// Whether the reduction matters.
     pub fn reduces(self) -> bool {
-        matches!(self, Self::AllReduce | Self::ReduceScatter)
+        matches!(self, Self::AllReduce | Self::ReduceScatter | Self::Reduce)
     }
 
     /// Whether it moves data.
@@ -72,9 +84,27 @@ impl BenchOp {
         self != Self::Barrier
     }
 
+    /// Whether one rank gives or gets more than the others.
+    pub fn has_root(self) -> bool {
+        matches!(
+            self,
+            Self::Broadcast | Self::Reduce | Self::Gather | Self::Scatter
+        )
+    }
+
+    /// Whether a rank puts in a block of its own. In place it is that of the output.
+    pub fn sends_block(self) -> bool {
+        matches!(self, Self::AllGather | Self::Gather)
+    }
+
+    /// Whether a rank gets out a block of its own. In place it is that of the input.
+    pub fn receives_block(self) -> bool {
+        matches!(self, Self::ReduceScatter | Self::Scatter)
+    }
+
     /// Whether a size is that of all ranks' blocks together.
     fn has_blocks(self) -> bool {
-        matches!(self, Self::AllGather | Self::ReduceScatter)
+        self.sends_block() || self.receives_block() || self == Self::AllToAll
     }
 
     /// 2 if there is an in-place form that is wanted, else 1.
@@ -149,19 +179,24 @@ impl Shape {
         self.whole() * self.dtype.size() as u64
     }
 
-    /// Bytes that a rank puts in.
+    /// Bytes of one rank's block, or of the message where there are no blocks.
+    pub fn block_bytes(&self) -> u64 {
+        self.count * self.dtype.size() as u64
+    }
+
+    /// Bytes that a rank puts in, if it puts in any.
     pub fn send_bytes(&self) -> u64 {
-        match self.op {
-            BenchOp::AllGather => self.count * self.dtype.size() as u64,
-            _ => self.bytes(),
+        match self.op.sends_block() {
+            true => self.block_bytes(),
+            false => self.bytes(),
         }
     }
 
-    /// Bytes that a rank gets out.
+    /// Bytes that a rank gets out, if it gets any.
     pub fn recv_bytes(&self) -> u64 {
-        match self.op {
-            BenchOp::ReduceScatter => self.count * self.dtype.size() as u64,
-            _ => self.bytes(),
+        match self.op.receives_block() {
+            true => self.block_bytes(),
+            false => self.bytes(),
         }
     }
 
@@ -172,6 +207,10 @@ impl Shape {
             BenchOp::AllGather => Op::AllGather,
             BenchOp::ReduceScatter => Op::ReduceScatter,
             BenchOp::Broadcast => Op::Broadcast { root: self.root },
+            BenchOp::Reduce => Op::Reduce { root: self.root },
+            BenchOp::Gather => Op::Gather { root: self.root },
+            BenchOp::Scatter => Op::Scatter { root: self.root },
+            BenchOp::AllToAll => Op::AllToAll,
             BenchOp::SendRecv => Op::Send {
                 to: (rank + 1) % self.ranks,
             },
@@ -213,6 +252,13 @@ mod tests {
         );
         let scatter = shape(BenchOp::ReduceScatter, 4, 64);
         assert_eq!((scatter.send_bytes(), scatter.recv_bytes()), (64, 16));
+        let exchange = shape(BenchOp::AllToAll, 4, 64);
+        assert_eq!(
+            (exchange.count, exchange.send_bytes(), exchange.recv_bytes()),
+            (4, 64, 64)
+        );
+        let reduce = shape(BenchOp::Reduce, 4, 64);
+        assert_eq!((reduce.count, reduce.recv_bytes()), (16, 64));
         assert_eq!(
             shape(BenchOp::AllGather, 4, 8).bytes(),
             16,
@@ -240,7 +286,7 @@ mod tests {
         assert_eq!(datatypes("all").unwrap().0.len(), DataType::ALL.len());
         assert!(datatypes("f32,f33").unwrap_err().contains("f33"));
         assert!(
-            "gather"
+            "gathers"
                 .parse::<BenchOp>()
                 .unwrap_err()
                 .contains("all_gather")

@@ -244,9 +244,9 @@ pub fn columns(shape: &Shape) -> String {
     } else {
         "none"
     };
-    let root = match shape.op {
-        super::op::BenchOp::Broadcast => shape.root.to_string(),
-        _ => "-1".to_owned(),
+    let root = match shape.op.has_root() {
+        true => shape.root.to_string(),
+        false => "-1".to_owned(),
     };
     format!(
         " {:>12}{:>14}{:>7}{redop:>7}{root:>6}",

@@ -138,13 +138,13 @@ impl Side {
             buffers.send.borrow().address(),
             buffers.recv.borrow().address(),
         );
-        let block = u64::from(self.communicator.rank()) * shape.count * shape.dtype.size() as u64;
-        match (shape.op, in_place) {
-            (BenchOp::Barrier, _) => (0, 0),
-            (_, false) => (send, recv),
-            (BenchOp::AllGather, true) => (recv + block, recv),
-            (BenchOp::ReduceScatter, true) => (send, send + block),
-            (_, true) => (recv, recv),
+        let block = u64::from(self.communicator.rank()) * shape.block_bytes();
+        match shape.op {
+            BenchOp::Barrier => (0, 0),
+            _ if !in_place => (send, recv),
+            op if op.sends_block() => (recv + block, recv),
+            op if op.receives_block() => (send, send + block),
+            _ => (recv, recv),
         }
     }
 
@@ -153,22 +153,23 @@ impl Side {
         let rank = self.communicator.rank();
         let of = |rank| pattern::input(shape.dtype, shape.reduction, shape.ranks, rank);
         let block = u64::from(rank) * shape.count;
+        let at = (u64::from(rank) * shape.block_bytes()) as usize;
+        let is_root = rank == shape.root;
         {
             let (mut send, mut recv) = (buffers.send.borrow_mut(), buffers.recv.borrow_mut());
             send.fill(shape.send_bytes(), |send| of(rank).fill(send, 0))?;
             // So that what is not written is wrong.
             recv.fill(shape.recv_bytes(), |recv| recv.fill(0xa5))?;
             let given = send.bytes(shape.send_bytes())?;
-            match (shape.op, in_place) {
-                (_, false) | (BenchOp::ReduceScatter, true) => {}
-                (BenchOp::AllGather, true) => {
-                    let at = block as usize * shape.dtype.size();
+            match shape.op {
+                op if !in_place || op.receives_block() => {}
+                BenchOp::Broadcast if !is_root => {}
+                op => {
+                    let at = if op.sends_block() { at } else { 0 };
                     recv.fill(shape.recv_bytes(), |recv| {
                         recv[at..at + given.len()].copy_from_slice(given);
                     })?;
                 }
-                (BenchOp::Broadcast, true) if rank != shape.root => {}
-                (_, true) => recv.fill(shape.recv_bytes(), |recv| recv.copy_from_slice(given))?,
             }
         }
         self.call(buffers, shape, in_place)?;
@@ -178,20 +179,25 @@ impl Side {
             recv.bytes(shape.recv_bytes())?,
         );
         let reduced = || pattern::reduced(shape.dtype, shape.reduction, shape.ranks);
+        let output = match in_place && shape.op.receives_block() {
+            true => &send[at..at + recv.len()],
+            false => recv,
+        };
+        let blocks = || output.chunks((shape.block_bytes() as usize).max(1));
+        // The blocks of all ranks, each of them from this element on of what its rank has put in.
+        let gathered = |first| {
+            let each = (0..shape.ranks).zip(blocks());
+            each.map(|(rank, block)| of(rank).wrong(block, first)).sum()
+        };
         let mut wrong = match shape.op {
             BenchOp::Barrier => 0,
-            BenchOp::AllReduce => reduced().wrong(recv, 0),
-            BenchOp::ReduceScatter if in_place => {
-                let at = block as usize * shape.dtype.size();
-                let own = &send[at..at + recv.len()];
-                reduced().wrong(own, block)
-            }
-            BenchOp::ReduceScatter => reduced().wrong(recv, block),
-            BenchOp::AllGather => (0..shape.ranks)
-                .zip(recv.chunks((shape.send_bytes() as usize).max(1)))
-                .map(|(rank, block)| of(rank).wrong(block, 0))
-                .sum(),
-            BenchOp::Broadcast => of(shape.root).wrong(recv, 0),
+            BenchOp::Reduce | BenchOp::Gather if !is_root => 0,
+            BenchOp::AllReduce | BenchOp::Reduce => reduced().wrong(output, 0),
+            BenchOp::ReduceScatter => reduced().wrong(output, block),
+            BenchOp::AllGather | BenchOp::Gather => gathered(0),
+            BenchOp::AllToAll => gathered(block),
+            BenchOp::Broadcast => of(shape.root).wrong(output, 0),
+            BenchOp::Scatter => of(shape.root).wrong(output, block),
             BenchOp::SendRecv => of((rank + shape.ranks - 1) % shape.ranks).wrong(recv, 0),
         };
         if !in_place {
@@ -206,7 +212,7 @@ impl Side {
 
     /// Writes one word of each cache line of the input, as a program that makes new data would.
     pub fn touch(&self, buffers: &Buffers, shape: &Shape, in_place: bool) {
-        let from_send = !in_place || shape.op == BenchOp::ReduceScatter;
+        let from_send = !in_place || shape.op.receives_block();
         let (buffer, bytes) = match from_send {
             true => (&buffers.send, shape.send_bytes()),
             false => (&buffers.recv, shape.recv_bytes()),

@@ -32,20 +32,14 @@ pub(super) fn wrong_type(
             ProblemKind::WrongType,
             "put it in quotes if it is meant as text".to_owned(),
         ),
-        Kind::Text(_)
-            if alternatives
-                .iter()
-                .any(|schema| schema::allows(schema, "array")) =>
-        {
-            (
-                ProblemKind::WrongType,
-                "write it as a list: [a, b]".to_owned(),
-            )
+        _ => {
+            let as_list = match node.kind {
+                Kind::Text(_) | Kind::Map(_) => as_list(alternatives),
+                _ => None,
+            };
+            let help = as_list.unwrap_or_else(|| format!("give {}", wanted.join(" or ")));
+            (ProblemKind::WrongType, help)
         }
-        _ => (
-            ProblemKind::WrongType,
-            format!("give {}", wanted.join(" or ")),
-        ),
     };
     let name = if path.as_str().is_empty() {
         "a cluster file".to_owned()
@@ -62,6 +56,21 @@ pub(super) fn wrong_type(
         )
     };
     found.problem(kind, path, &node.place, message, help);
+}
+
+/// How the list is written that is wanted, if one is.
+fn as_list(alternatives: &[&'static Value]) -> Option<String> {
+    let list = (alternatives.iter()).find(|schema| schema::allows(schema, "array"))?;
+    let items = schema::alternatives(&list["items"]);
+    let keys = items.iter().find_map(|item| item["properties"].as_object());
+    Some(match keys {
+        Some(keys) => {
+            let keys: Vec<&str> = keys.keys().map(String::as_str).collect();
+            let keys = keys.join(", ");
+            format!("write it as a list: [{{KEY: VALUE, ...}}, ...]; the keys are {keys}")
+        }
+        None => "write it as a list: [a, b]".to_owned(),
+    })
 }
 
 fn wanted(schema: &'static Value) -> &'static str {
