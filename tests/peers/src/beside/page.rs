@@ -81,7 +81,8 @@ fn text(arguments: &Arguments, results: &Results) -> String {
             means(&part),
             by_size(&part, emphasised)
         );
-        if part.iter().any(|(_, row)| row.limit().is_some()) {
+        let has_limit = part.iter().any(|(_, row)| row.limit().is_some());
+        if has_limit {
             let share = |row: &Row| ratio(row.limit().zip(row.ours()).map(|(l, o)| l / o));
             let _ = write!(
                 text,
@@ -107,15 +108,13 @@ fn text(arguments: &Arguments, results: &Results) -> String {
         };
         let _ = write!(
             text,
-            "\nMicroseconds: ours / best peer / limit.\n\n{}\n![Time and bandwidth over size]({})\n",
+            "\nMicroseconds: ours / best peer{}.\n\n{}\n![Time and bandwidth over size]({})\n",
+            if has_limit { " / limit" } else { "" },
             by_size(&part, |row| {
                 let best = row.best().map(|best| best.1);
-                format!(
-                    "{} / {} / {}",
-                    time(row.ours()),
-                    time(best),
-                    time(row.limit())
-                )
+                let mut all = vec![time(row.ours()), time(best)];
+                all.extend(has_limit.then(|| time(row.limit())));
+                all.join(" / ")
             }),
             drawing_name(arguments, transport, ranks)
         );
@@ -152,6 +151,12 @@ fn conditions(arguments: &Arguments, results: &Results) -> String {
     } else {
         "Buffers are private memory in pages of 4 KiB."
     };
+    let limit = if results.have_limit() {
+        " The *limit* is threads that copy and add each other's buffers directly, with a flag in a cache line before \
+         and after: no library whose ranks are processes can do so."
+    } else {
+        ""
+    };
     let others = results.others_busy();
     let warning = if others > QUIET {
         " **That is too much for these figures to mean anything.**"
@@ -162,9 +167,7 @@ fn conditions(arguments: &Arguments, results: &Results) -> String {
         "A call's time is the mean of calls back to back on the slowest rank; a figure is the median \
          of the rounds. All libraries are measured in the same rounds, one right after the other, \
          with f32 and sums, rank r on core r modulo {}. Results are checked in the first round. {input} \
-         {memory} Times within {:.0} % are a tie. The *limit* is threads that copy and add each other's \
-         buffers directly, with a flag in a cache line before and after: no library whose ranks are \
-         processes can do so. The size is the larger buffer's. Others' work on the machine took {others:.2} cores.{warning}\n",
+         {memory} Times within {:.0} % are a tie.{limit} The size is the larger buffer's. Others' work on the machine took {others:.2} cores.{warning}\n",
         cores(),
         (TIE - 1.0) * 100.0
     )
@@ -246,7 +249,7 @@ fn command(arguments: &Arguments) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::tests::sample;
+    use crate::results::tests::{sample, without_limit};
     use clap::Parser;
 
     #[test]
@@ -262,6 +265,15 @@ mod tests {
         assert_eq!(names("x --transport shm,tcp"), of("host", "host-shm-2.svg"));
         let own = of("host-own-memory", "host-own-memory-shm-2.svg");
         assert_eq!(names("x --own-memory"), own);
+    }
+
+    #[test]
+    fn a_page_without_the_limit_does_not_speak_of_it() {
+        let arguments = Arguments::try_parse_from(["x"]).unwrap();
+        let page = text(&arguments, &without_limit());
+        assert!(page.contains("Microseconds: ours / best peer.\n"), "{page}");
+        assert!(page.contains("300 / 100 |"), "{page}");
+        assert!(!page.contains("limit"), "{page}");
     }
 
     #[test]
@@ -281,7 +293,7 @@ mod tests {
         assert!(page.contains("- 1 more, not named"));
         assert!(page.contains("| all_reduce | **2.00** | 0.33 |"));
         assert!(page.contains("Worse than a tie: all_reduce at 1 MiB (0.33)."));
-        assert!(page.contains("300 / 100 / 90.0"));
+        assert!(page.contains("300 / 100 / 90.0") && page.contains("The *limit* is"));
         let drawing = fs::read_to_string(folder.path().join("host-shm-2.svg")).unwrap();
         for text in [page, drawing] {
             assert!(!text.contains("hidden") && !text.contains("Secret"));

@@ -77,6 +77,11 @@ impl Results {
             .collect()
     }
 
+    /// Whether the machine's limit was measured with any of them.
+    pub fn have_limit(&self) -> bool {
+        self.rows.values().any(|row| row.limit().is_some())
+    }
+
     /// Which transports and numbers of ranks there are.
     pub fn parts(&self) -> Vec<(Transport, u32)> {
         let parts: BTreeSet<_> = self
@@ -175,6 +180,15 @@ pub mod tests {
         results
             .versions
             .insert("hidden".to_owned(), "Secret 1".to_owned());
+        results
+    }
+
+    /// The same where the limit was not measured.
+    pub fn without_limit() -> Results {
+        let mut results = sample();
+        for row in results.rows.values_mut() {
+            row.rounds.remove(LIMIT);
+        }
         results
     }
 
