@@ -5,7 +5,9 @@
 //! may touch its buffers, so the caller may overwrite them at once.
 //!
 //! all_reduce `2 a + (S/p) b` each way; all_gather, reduce_scatter and all_to_all `2 a + (S/p) b`; broadcast
-//! `2 a + S b`. There is no all_to_all in place: what a peer has yet to read would be overwritten. The second signal of a piece is waited for after the next piece has been entered.
+//! `2 a + S b`. The second signal of a piece is waited for after the next piece has been entered.
+//!
+//! There is no all_to_all in place: what a peer has yet to read would be overwritten.
 
 use crate::builder::{Builder, input, out, peer};
 use crate::ir::{Blocks, Buffer, Op};
@@ -41,7 +43,8 @@ fn between_signals(b: &mut Builder, work: impl FnOnce(&mut Builder)) {
     b.peers_above(Builder::signal);
 }
 
-/// Block by block, each from another peer's input: the same block there, another one here.
+/// Block by block, each from another peer's input. No loop of the plan: what is read is the same block of every peer,
+/// what is written another one each time, and blocks of a step drift together.
 fn pull_own_blocks(b: &mut Builder) {
     let (own, ranks) = (Blocks::one(b.rank()), b.ranks());
     let from = |rank: u32| out(Blocks::one(ranks + rank));
