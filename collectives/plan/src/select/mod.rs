@@ -327,7 +327,10 @@ fn candidate(
         Err(why) => candidate.why_not = Some(why),
     }
     if windowed && !request.windows {
-        let why = "the buffers are not windows of every peer";
+        let why = match request.op {
+            Op::AllToAll => "the buffers are not windows of every peer, or the call is in place",
+            _ => "the buffers are not windows of every peer",
+        };
         candidate.why_not = Some(why.into());
     }
     if request.deterministic && !folds {
