@@ -273,13 +273,14 @@ impl Upkeep {
         let Some(trouble) = &mut established.lanes[index].trouble else {
             return Ok(());
         };
-        let Some(overdue) = trouble.overdue(recovery, patience, now) else {
-            return Ok(());
-        };
         if is_spare {
+            // Its time begins when it is needed.
             trouble.begin_again(now);
             return Ok(());
         }
+        let Some(overdue) = trouble.overdue(recovery, patience, now) else {
+            return Ok(());
+        };
         let (cause, outstanding) = (&trouble.cause, trouble.outstanding);
         Err(match overdue {
             Overdue::Unmended => trouble::given_up(cause, recovery, outstanding),
