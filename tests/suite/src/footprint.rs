@@ -81,22 +81,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn touched_memory_is_private_and_untouched_memory_is_mapped() {
-        const BYTES: usize = 64 << 20;
-        let before = Footprint::now().expect("the system tells");
-        let mut memory: Vec<u8> = Vec::with_capacity(BYTES);
-        let mapped = Footprint::now().expect("the system tells").beyond(&before);
-        assert!(mapped.mapped >= BYTES as u64, "{mapped:?}");
-        assert!(mapped.own() < BYTES as u64 / 2, "{mapped:?}");
-        memory.resize(BYTES, 1);
-        let touched = Footprint::now().expect("the system tells").beyond(&before);
-        assert!(touched.private >= BYTES as u64, "{touched:?}");
-        assert!(
-            peak_bytes().expect("the system tells") >= std::hint::black_box(&memory).len() as u64
-        );
-    }
-
-    #[test]
     fn a_line_that_is_missing_is_named() {
         assert_eq!(
             kib("Pss:  3 kB\nPss_Anon:   112 kB\n", "Pss_Anon:").unwrap(),

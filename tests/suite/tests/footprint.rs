@@ -1,9 +1,10 @@
 //! What a communicator takes of a machine's memory, in ranks that are processes.
 
+use std::hint::black_box;
 use std::time::Duration;
 
 use unisono::{Communicator, ReduceOp};
-use unisono_tests::footprint::{ALONE, OF_EIGHT};
+use unisono_tests::footprint::{ALONE, OF_EIGHT, peak_bytes};
 use unisono_tests::{Footprint, Job, Rank, watchdog};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -71,4 +72,26 @@ fn a_communicator_of_one_rank_takes_less_than_a_mebibyte() {
 fn a_communicator_of_eight_ranks_takes_less_than_32_mebibytes_of_each() {
     let test = "a_communicator_of_eight_ranks_takes_less_than_32_mebibytes_of_each";
     holds_less(test, 8, OF_EIGHT);
+}
+
+/// In a process of its own: other threads of a test's process come and go, with their stacks.
+#[test]
+fn touched_memory_is_private_and_untouched_memory_is_mapped() {
+    const BYTES: usize = 64 << 20;
+    let now = || Footprint::now().expect("the system tells");
+    let test = "touched_memory_is_private_and_untouched_memory_is_mapped";
+    let _limit = watchdog(test, LIMIT);
+    let looks = |_: Rank| {
+        let before = now();
+        let mut memory: Vec<u8> = Vec::with_capacity(BYTES);
+        let mapped = now().beyond(&before);
+        assert!(mapped.mapped >= BYTES as u64, "{mapped:?}");
+        assert!(mapped.own() < BYTES as u64 / 2, "{mapped:?}");
+        memory.resize(BYTES, 1);
+        let touched = now().beyond(&before);
+        assert!(touched.private >= BYTES as u64, "{touched:?}");
+        let peak = peak_bytes().expect("the system tells");
+        assert!(peak >= black_box(&memory).len() as u64, "{peak}");
+    };
+    let _ = Job::new(test, 1).start(looks).succeed();
 }
