@@ -131,3 +131,28 @@ impl RankArgs {
         launch.run().map(Some)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::value_of;
+    use serde_json::json;
+
+    #[test]
+    fn values_are_what_a_cluster_file_would_say() {
+        for (text, value) in [
+            ("4", json!(4)),
+            ("true", json!(true)),
+            ("10s", json!("10s")),
+            ("[a, b]", json!(["a", "b"])),
+            (
+                "[{op: all_gather, use: ring}]",
+                json!([{"op": "all_gather", "use": "ring"}]),
+            ),
+            ("[{op: all_gather", json!("[{op: all_gather")),
+            // Addresses are no lists.
+            ("[::1]:29500", json!("[::1]:29500")),
+        ] {
+            assert_eq!(value_of(text), value, "{text}");
+        }
+    }
+}

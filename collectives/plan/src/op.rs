@@ -116,6 +116,13 @@ impl Op {
         )
     }
 
+    /// Whether the output may take the place of the input, as far as the two have the same shape; `windowed` asks for
+    /// plans over windows. An all_to_all over windows would overwrite what peers have yet to read.
+    #[must_use]
+    pub fn runs_in_place(self, windowed: bool) -> bool {
+        !(windowed && self == Op::AllToAll)
+    }
+
     /// The *parts* of the message: what the caller can give sizes of.
     ///
     /// One for each rank where [`Op::has_block_per_rank`], but for all_to_all two: what goes to

@@ -4,6 +4,7 @@
 //! buffers are addressed by element offsets alone, so a wrong cut or offset gives wrong numbers.
 
 use std::collections::VecDeque;
+use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -316,20 +317,14 @@ fn for_each_plan(ranks: u32, mut run: impl FnMut(Op, Algorithm, bool)) {
     }
 }
 
-/// Whether a plan may run in place: an all_to_all over windows overwrites what others have yet to read.
-fn placements(op: Op, windowed: bool) -> impl Iterator<Item = bool> {
-    [false, true]
-        .into_iter()
-        .filter(move |in_place| !(*in_place && windowed && op == Op::AllToAll))
-}
-
 #[test]
 fn programs_compute_what_they_promise() {
     let mut runs = 0;
     for ranks in 1..=9 {
         for_each_plan(ranks, |op, algorithm, windowed| {
             for count in [0, 1, 2, 5, 30, 97] {
-                for in_place in placements(op, windowed) {
+                let in_place = op.runs_in_place(windowed).then_some(true);
+                for in_place in iter::once(false).chain(in_place) {
                     let programs = programs(algorithm, op, ranks, windowed).unwrap();
                     let parts = |_| vec![count; op.parts(ranks) as usize];
                     let what = format!("{algorithm} {op}, windowed {windowed}, {count} each");

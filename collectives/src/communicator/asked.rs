@@ -274,11 +274,6 @@ impl Asked<'_> {
 }
 
 impl<'a> Asked<'a> {
-    /// Whether what comes from each rank takes the place of what goes to it.
-    pub(super) fn is_exchanged_in_place(&self) -> bool {
-        self.op == Op::AllToAll && self.ends.input == self.ends.output
-    }
-
     pub(super) fn all_gather_v(
         here: Here,
         send: Span,

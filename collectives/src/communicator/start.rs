@@ -303,14 +303,12 @@ impl Shared {
         if let Some(error) = self.lane.failure() {
             return Err(error.clone());
         }
+        let Asked { op, ends, .. } = request.asked;
         let windowed = match request.kind() {
             // What peers read there is not scaled.
             Some(ReductionKind::ScaledSum) => None,
-            // Nor overwritten before they have.
-            _ if request.asked.is_exchanged_in_place() => None,
-            _ => self
-                .windows
-                .find(request.asked.ends, self.in_place(request)),
+            _ if ends.input == ends.output && !op.runs_in_place(true) => None,
+            _ => self.windows.find(ends, self.in_place(request)),
         };
         let planned = self.plan(request, windowed.is_some())?;
         let windowed = windowed.filter(|_| planned.windowed);

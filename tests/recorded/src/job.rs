@@ -139,8 +139,7 @@ fn run(case: &Case, world: &Communicator) -> bool {
         .collect();
     let mut has_run = true;
     for (call, [first, second]) in (0..).zip(&mut calls) {
-        let can_be_in_place = !(case.windowed && case.op == Op::AllToAll);
-        let in_place = call == CALLS - 1 && can_be_in_place;
+        let in_place = call == CALLS - 1 && case.op.runs_in_place(case.windowed);
         let this = Call {
             case,
             own: &own,

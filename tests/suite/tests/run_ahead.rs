@@ -17,7 +17,7 @@ const WITHOUT: [&[&str]; 2] = [&[], &["shm"]];
 /// More than there are flags between two ranks.
 const CALLS: u32 = 100;
 
-/// Runs `body` on communicators of a rank's process, one for each of these.
+/// Runs `body` on communicators of a rank's process, one for each of [`WITHOUT`].
 fn over_all_links(rank: &Rank, body: impl Fn(&Communicator)) {
     for without in WITHOUT {
         let world = rank.init(|options| {

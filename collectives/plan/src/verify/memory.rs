@@ -63,7 +63,7 @@ impl Memory {
             })
         });
         let windowed = programs.iter().any(|program| program.windowed);
-        let out_follows = programs.first().is_some_and(|p| p.op == Op::AllToAll);
+        let op = programs.first().map(|program| program.op);
         let mut size = 0;
         let mut traces = Vec::new();
         for program in programs {
@@ -92,8 +92,8 @@ impl Memory {
         }
         Memory {
             pieces,
-            in_place: settings.in_place && !(windowed && out_follows),
-            out_follows,
+            in_place: settings.in_place && op.is_some_and(|op| op.runs_in_place(windowed)),
+            out_follows: op == Some(Op::AllToAll),
             spans,
             values: vec![0; size],
             traces,

@@ -45,7 +45,7 @@ pub struct Settings {
     pub slots: u32,
     /// Pieces of the message; at least 1.
     pub pieces: u32,
-    /// Whether input and output are one memory, as far as the operation allows: not in an all_to_all over windows.
+    /// Whether input and output are one memory, as far as the operation allows; see [`Op::runs_in_place`].
     pub in_place: bool,
     /// Whether every pair of ranks of an all_to_all has a message of its own size, of which no
     /// other rank knows. Then `pieces` is the most of any pair.

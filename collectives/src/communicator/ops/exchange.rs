@@ -21,7 +21,7 @@ impl Communicator {
         self.moves::<T>(Asked::all_to_all(self.here(), send, recv)?)
     }
 
-    /// [`Communicator::all_to_all`] in place: what comes takes the place of what went.
+    /// [`Communicator::all_to_all`] in place: what comes takes the place of what went. It makes no use of windows.
     ///
     /// # Errors
     /// As there.
