@@ -2,7 +2,8 @@
 
 use unisono_plan::OpKind;
 
-use super::sweep::{Buffers, Plans, fitting, sizes, whole};
+use super::clock::Buffers;
+use super::sweep::{Plans, fitting, sizes, whole};
 use super::{TuneOptions, TuneProgress};
 use crate::Communicator;
 use crate::error::Result;

@@ -36,4 +36,17 @@ impl Elements {
             Self::Window(window) => Place::Device(window.address()),
         }
     }
+
+    /// Writes the first so many anew. Memory that only a device reaches is left as it is: no cache of a processor
+    /// holds it.
+    pub(super) fn rewrite(&mut self, elements: usize) {
+        let all = match self {
+            Self::Slice(all) => Some(all.as_mut_slice()),
+            Self::Buffer(buffer) => buffer.as_mut_slice(),
+            Self::Window(window) => window.as_mut_slice(),
+        };
+        if let Some(all) = all.and_then(|all| all.get_mut(..elements)) {
+            all.fill(std::hint::black_box(1.0));
+        }
+    }
 }

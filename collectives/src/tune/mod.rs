@@ -6,6 +6,7 @@
 
 mod calibration;
 mod check;
+mod clock;
 mod memory;
 mod now;
 mod pair;

@@ -3,7 +3,8 @@
 use unisono_plan::OpKind;
 
 use super::TuneOptions;
-use super::sweep::{Buffers, Plans, fitting, whole};
+use super::clock::Buffers;
+use super::sweep::{Plans, fitting, whole};
 use crate::communicator::Explanation;
 use crate::error::Result;
 use crate::{Communicator, DataType};

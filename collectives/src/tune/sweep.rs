@@ -1,13 +1,12 @@
 //! Every plan of every operation at every size, in turns.
 
-use std::time::Instant;
-
 use unisono_plan::cost::{Measurements, Picoseconds, PlanName, Point};
 use unisono_plan::select::Candidate;
 use unisono_plan::{Op, OpKind};
 
 use super::check::{Choice, paired};
-use super::memory::{DTYPE, Elements};
+use super::clock::{Buffers, Clock};
+use super::memory::DTYPE;
 use super::pair::median;
 use super::{TuneOptions, TuneProgress};
 use crate::communicator::Forced;
@@ -21,8 +20,6 @@ const BANDWIDTH_DECIDES: u64 = 512 << 10;
 const FAR_BEHIND: f64 = 2.0;
 /// From here on the fastest plans are also tried with smaller puts.
 const CUTS_MATTER: u64 = 128 << 10;
-/// The most calls in a round.
-const MOST_CALLS: u32 = 1000;
 /// Rounds of which the median counts where one call is long.
 const LONG_ROUNDS: u32 = 3;
 /// Puts are not made smaller than this.
@@ -33,13 +30,6 @@ const SMALL_PUT: u64 = 8 << 10;
 struct Variant {
     name: PlanName,
     forced: Forced,
-}
-
-/// Calls of a round.
-struct Fill {
-    calls: u32,
-    /// Whether one takes longer than all rounds of short ones.
-    is_long: bool,
 }
 
 /// Measures. All ranks take the same decisions, since they go by figures that all have agreed on.
@@ -198,67 +188,26 @@ impl Plans<'_> {
         variants: &[Variant],
         of_long: u32,
     ) -> Result<Vec<Vec<f64>>> {
-        let mut call =
-            |variant: &Variant| buffers.call(self.on, self.op, self.bytes, variant.forced);
+        let figure = self.options.figure.as_secs_f64();
+        let number = self.options.rounds.max(1);
+        let mut clock = Clock::new(self.on, buffers, self.op, self.bytes);
         let mut fills = Vec::with_capacity(variants.len());
         for variant in variants {
-            fills.push(self.fill(&mut || call(variant))?);
+            fills.push(clock.fill(variant.forced, figure / f64::from(number), figure)?);
         }
         let mut rounds = vec![Vec::new(); variants.len()];
-        for round in 0..self.options.rounds.max(1) {
+        for round in 0..number {
             for ((variant, fill), times) in variants.iter().zip(&fills).zip(&mut rounds) {
                 if fill.is_long && round >= of_long {
                     continue;
                 }
-                let mut call = || call(variant);
-                let lead_in = fill.calls > 1;
-                times.push(self.seconds(fill.calls, lead_in, &mut call)?);
+                times.push(clock.seconds(variant.forced, fill.calls)?);
             }
         }
         for times in &mut rounds {
             self.on.all_reduce_in_place(times, ReduceOp::Max)?;
         }
         Ok(rounds)
-    }
-
-    /// What fills a round.
-    fn fill(&self, call: &mut dyn FnMut() -> Result<()>) -> Result<Fill> {
-        let figure = self.options.figure.as_secs_f64();
-        let round = figure / f64::from(self.options.rounds.max(1));
-        // The first call makes the plan and may touch memory for the first time.
-        call()?;
-        let mut calls = 1;
-        loop {
-            let own = self.seconds(calls, true, call)?;
-            let once = self.slowest(own)?.max(1e-9);
-            let fill = (round / once).clamp(1.0, f64::from(MOST_CALLS)) as u32;
-            // Few calls tell little where ranks are more than cores: some wake up late.
-            if fill <= calls {
-                return Ok(Fill {
-                    calls: fill,
-                    is_long: once > figure,
-                });
-            }
-            calls = fill.min(8 * calls);
-        }
-    }
-
-    /// Seconds of one of so many calls, perhaps behind one that lets all ranks begin together.
-    fn seconds(
-        &self,
-        calls: u32,
-        lead_in: bool,
-        call: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<f64> {
-        self.on.barrier()?;
-        if lead_in {
-            call()?;
-        }
-        let start = Instant::now();
-        for _ in 0..calls {
-            call()?;
-        }
-        Ok(start.elapsed().as_secs_f64() / f64::from(calls))
     }
 
     /// The time of every plan that may run, as it would be cut, in the order of `candidates`.
@@ -307,34 +256,6 @@ impl Plans<'_> {
             ratio,
             interval,
         })
-    }
-
-    fn slowest(&self, seconds: f64) -> Result<f64> {
-        let mut all = [seconds];
-        self.on.all_reduce_in_place(&mut all, ReduceOp::Max)?;
-        Ok(all[0])
-    }
-}
-
-/// What calls read and write.
-pub(super) struct Buffers {
-    send: Elements,
-    recv: Elements,
-}
-
-impl Buffers {
-    pub(super) fn new(on: &Communicator, elements: usize, windowed: bool) -> Result<Self> {
-        Ok(Self {
-            send: Elements::new(on, elements, windowed)?,
-            recv: Elements::new(on, elements, windowed)?,
-        })
-    }
-
-    fn call(&mut self, on: &Communicator, op: Op, bytes: u64, forced: Forced) -> Result<()> {
-        let reduction = op.reduces().then_some(ReduceOp::Max);
-        let count = bytes / DTYPE.size() as u64;
-        let ends = [self.send.place(), self.recv.place()];
-        on.run_at(op, count, reduction, ends, Some(forced))
     }
 }
 

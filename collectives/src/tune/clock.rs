@@ -1,0 +1,120 @@
+//! How long calls take, each on data that its rank has just written.
+//!
+//! Programs compute what they hand over. Where peers read it from this rank's caches, as over windows, that costs
+//! them more than data that nobody has touched since the call before, which lies in their own caches by then: on
+//! some machines several times more. So each input is rewritten before its call, and what rewriting takes is left
+//! out of the figure.
+
+use std::time::{Duration, Instant};
+
+use unisono_plan::{Buffer, Op};
+
+use super::memory::{DTYPE, Elements};
+use crate::communicator::Forced;
+use crate::error::Result;
+use crate::{Communicator, ReduceOp};
+
+/// The most calls in a round.
+const MOST_CALLS: u32 = 1000;
+
+/// What calls read and write.
+pub(super) struct Buffers {
+    send: Elements,
+    recv: Elements,
+}
+
+impl Buffers {
+    pub(super) fn new(on: &Communicator, elements: usize, windowed: bool) -> Result<Self> {
+        Ok(Self {
+            send: Elements::new(on, elements, windowed)?,
+            recv: Elements::new(on, elements, windowed)?,
+        })
+    }
+}
+
+/// Calls of a round.
+pub(super) struct Fill {
+    pub(super) calls: u32,
+    /// Whether one takes longer than all rounds of short ones.
+    pub(super) is_long: bool,
+}
+
+/// Times calls of one operation and size.
+pub(super) struct Clock<'a> {
+    on: &'a Communicator,
+    buffers: &'a mut Buffers,
+    op: Op,
+    count: u64,
+    /// Elements that this rank hands over.
+    own: usize,
+}
+
+impl<'a> Clock<'a> {
+    pub(super) fn new(on: &'a Communicator, buffers: &'a mut Buffers, op: Op, bytes: u64) -> Self {
+        let count = bytes / DTYPE.size() as u64;
+        let held = op.holds(Buffer::In, on.rank(), on.size());
+        let parts = u64::from(held.end - held.start);
+        let own = match op.has_block_per_rank() {
+            true => parts * (count / u64::from(on.size())),
+            false => parts * count,
+        };
+        Self {
+            on,
+            buffers,
+            op,
+            count,
+            own: own as usize,
+        }
+    }
+
+    /// What fills a round of so many seconds; a call is long that takes more than `long`.
+    pub(super) fn fill(&mut self, forced: Forced, round: f64, long: f64) -> Result<Fill> {
+        // The first call makes the plan and may touch memory for the first time.
+        self.call(forced)?;
+        let mut calls = 1;
+        loop {
+            let mut once = [self.seconds(forced, calls)?];
+            self.on.all_reduce_in_place(&mut once, ReduceOp::Max)?;
+            let once = once[0].max(1e-9);
+            let fill = (round / once).clamp(1.0, f64::from(MOST_CALLS)) as u32;
+            // Few calls tell little where ranks are more than cores: some wake up late.
+            if fill <= calls {
+                return Ok(Fill {
+                    calls: fill,
+                    is_long: once > long,
+                });
+            }
+            calls = fill.min(8 * calls);
+        }
+    }
+
+    /// Seconds of one of so many calls; if there are several, behind one that lets all ranks begin together.
+    pub(super) fn seconds(&mut self, forced: Forced, calls: u32) -> Result<f64> {
+        let start = Instant::now();
+        (0..calls).for_each(|_| self.rewrite());
+        let rewriting = start.elapsed();
+        self.on.barrier()?;
+        if calls > 1 {
+            self.rewrite();
+            self.call(forced)?;
+        }
+        let start = Instant::now();
+        for _ in 0..calls {
+            self.rewrite();
+            self.call(forced)?;
+        }
+        // A clock that does not tell so little time apart has measured something all the same.
+        let took = (start.elapsed().saturating_sub(rewriting)).max(Duration::from_nanos(1));
+        Ok(took.as_secs_f64() / f64::from(calls))
+    }
+
+    fn rewrite(&mut self) {
+        self.buffers.send.rewrite(self.own);
+    }
+
+    fn call(&mut self, forced: Forced) -> Result<()> {
+        let reduction = self.op.reduces().then_some(ReduceOp::Max);
+        let ends = [self.buffers.send.place(), self.buffers.recv.place()];
+        (self.on).run_at(self.op, self.count, reduction, ends, Some(forced))
+    }
+}
