@@ -116,11 +116,11 @@ impl Op {
         )
     }
 
-    /// Whether the output may take the place of the input, as far as the two have the same shape; `windowed` asks for
-    /// plans over windows. An all_to_all over windows would overwrite what peers have yet to read.
+    /// Whether the output may take the place of the input, as far as the two have the same shape; `direct` asks for
+    /// plans that reach into the peers' buffers. Such an all_to_all would overwrite what peers have yet to read.
     #[must_use]
-    pub fn runs_in_place(self, windowed: bool) -> bool {
-        !(windowed && self == Op::AllToAll)
+    pub fn runs_in_place(self, direct: bool) -> bool {
+        !(direct && self == Op::AllToAll)
     }
 
     /// The *parts* of the message: what the caller can give sizes of.

@@ -108,22 +108,22 @@ fn verify_rooted(op: impl Fn(u32) -> Op, plans: usize) {
 
 #[test]
 fn all_reduce() {
-    verify(Op::AllReduce, 10);
+    verify(Op::AllReduce, 11);
 }
 
 #[test]
 fn reduce_scatter() {
-    verify(Op::ReduceScatter, 7);
+    verify(Op::ReduceScatter, 8);
 }
 
 #[test]
 fn all_gather() {
-    verify(Op::AllGather, 7);
+    verify(Op::AllGather, 8);
 }
 
 #[test]
 fn broadcast() {
-    verify_rooted(|root| Op::Broadcast { root }, 7);
+    verify_rooted(|root| Op::Broadcast { root }, 8);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn scatter() {
 
 #[test]
 fn all_to_all() {
-    verify(Op::AllToAll, 4);
+    verify(Op::AllToAll, 5);
 }
 
 #[test]
@@ -196,7 +196,9 @@ fn programs_stay_short() {
     let mut compared = 0;
     for algorithm in Algorithm::ALL {
         for op in ops {
-            if algorithm.supports(op, 16, false).is_err() {
+            // Of ranks of one machine, who read each other's blocks one by one.
+            let is_listed = algorithm.reads_peers() && op == Op::AllToAll;
+            if algorithm.supports(op, 16, false).is_err() || is_listed {
                 continue;
             }
             let (few, many) = (steps(algorithm, op, 16), steps(algorithm, op, 16_384));

@@ -323,7 +323,8 @@ fn programs_compute_what_they_promise() {
     for ranks in 1..=9 {
         for_each_plan(ranks, |op, algorithm, windowed| {
             for count in [0, 1, 2, 5, 30, 97] {
-                let in_place = op.runs_in_place(windowed).then_some(true);
+                let direct = windowed || algorithm.reads_peers();
+                let in_place = op.runs_in_place(direct).then_some(true);
                 for in_place in iter::once(false).chain(in_place) {
                     let programs = programs(algorithm, op, ranks, windowed).unwrap();
                     let parts = |_| vec![count; op.parts(ranks) as usize];

@@ -62,6 +62,7 @@ fn request(op: Op, bytes: u64) -> Request {
         element_bytes: 4,
         slot_bytes: MIB,
         windows: false,
+        readable: true,
         deterministic: false,
     }
 }

@@ -384,7 +384,7 @@ pub fn sources(network: &Network, op: Op, bound: Option<&Bound>) -> (Vec<Source>
 /// Templates that suit the network: the algorithms in natural order, and in the order in which
 /// islands lie beside each other if that is another one; rings; levels of islands.
 fn templates(network: &Network, op: Op) -> Vec<Template> {
-    let mut templates: Vec<Template> = Algorithm::ALL.into_iter().map(Template::from).collect();
+    let mut templates: Vec<Template> = Algorithm::OVER_LINKS.into_iter().map(Template::from).collect();
     let pairs = network.ranks() == 1 || !op.is_collective();
     if pairs || op == Op::Barrier {
         return templates;
@@ -394,7 +394,7 @@ fn templates(network: &Network, op: Op) -> Vec<Template> {
     if !natural && let Ok(order) = Order::new(levels.order().to_vec()) {
         let order = Arc::new(order);
         templates.extend(
-            Algorithm::ALL
+            Algorithm::OVER_LINKS
                 .into_iter()
                 .map(|algorithm| Template::Ordered {
                     algorithm,

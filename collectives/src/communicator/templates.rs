@@ -67,7 +67,7 @@ fn levelled(templates: &mut Templates, ranks: u32, pair: impl Fn(u32, u32) -> Pa
     let natural = found.order().iter().copied().eq(0..ranks);
     if !natural && let Ok(order) = Order::new(found.order()) {
         let order = Arc::new(order);
-        let ordered = Algorithm::ALL.map(|algorithm| Template::Ordered {
+        let ordered = Algorithm::OVER_LINKS.map(|algorithm| Template::Ordered {
             algorithm,
             order: order.clone(),
         });
@@ -188,7 +188,7 @@ mod tests {
             _ => None,
         });
         let orders: Vec<Vec<u32>> = orders.collect();
-        assert_eq!(orders.len(), Algorithm::ALL.len());
+        assert_eq!(orders.len(), Algorithm::OVER_LINKS.len());
         assert!(
             orders
                 .iter()

@@ -93,6 +93,7 @@ fn algorithm(rule: &AlgorithmRule, op: Op) -> Option<Family> {
         AlgorithmUse::ScatterAllGather => Algorithm::ScatterAllGather,
         AlgorithmUse::DoubleBinaryTree => Algorithm::DoubleBinaryTree,
         AlgorithmUse::Chain => Algorithm::Chain,
+        AlgorithmUse::MeshRead => Algorithm::MeshRead,
         AlgorithmUse::Hierarchical => return Some(Family::Hierarchical),
         // The fold in rank order that moves the fewest bytes.
         _ if rule.deterministic == Some(true) => match op.kind() {

@@ -14,6 +14,7 @@ pub(crate) mod halving_doubling;
 mod halving_groups;
 mod layout;
 mod mesh_one_shot;
+mod mesh_read;
 mod mesh_two_shot;
 pub(crate) mod neighbours;
 mod nhr;
@@ -98,6 +99,7 @@ pub fn generate(algorithm: Algorithm, shape: &Shape) -> Result<Program, Unsuppor
         Algorithm::MeshOneShot | Algorithm::MeshTwoShot if windowed => windows::build(&mut b),
         Algorithm::MeshOneShot => mesh_one_shot::build(&mut b),
         Algorithm::MeshTwoShot => mesh_two_shot::build(&mut b),
+        Algorithm::MeshRead => mesh_read::build(&mut b),
         Algorithm::RecursiveDoubling => recursive_doubling::build(&mut b),
         Algorithm::HalvingDoubling => halving_doubling::build(&mut b),
         Algorithm::Ring => ring::build(&mut b),

@@ -40,11 +40,13 @@ pub enum Algorithm {
     DoubleBinaryTree,
     /// A pipeline from rank to rank.
     Chain,
+    /// Everybody reads everybody's memory: no slots, no second copy.
+    MeshRead,
 }
 
 impl Algorithm {
     /// Every algorithm, in the order that breaks ties.
-    pub const ALL: [Algorithm; 15] = [
+    pub const ALL: [Algorithm; 16] = [
         Algorithm::Direct,
         Algorithm::MeshOneShot,
         Algorithm::MeshTwoShot,
@@ -60,7 +62,19 @@ impl Algorithm {
         Algorithm::ScatterAllGather,
         Algorithm::DoubleBinaryTree,
         Algorithm::Chain,
+        Algorithm::MeshRead,
     ];
+
+    /// Those that move bytes over links alone, whatever is behind them: all but [`Algorithm::MeshRead`].
+    pub const OVER_LINKS: [Algorithm; 15] = {
+        let mut some = [Algorithm::Direct; 15];
+        let mut at = 0;
+        while at < some.len() {
+            some[at] = Self::ALL[at];
+            at += 1;
+        }
+        some
+    };
 
     /// The name in configuration files and tables.
     #[must_use]
@@ -81,6 +95,7 @@ impl Algorithm {
             Algorithm::ScatterAllGather => "scatter_all_gather",
             Algorithm::DoubleBinaryTree => "double_binary_tree",
             Algorithm::Chain => "chain",
+            Algorithm::MeshRead => "mesh_read",
         }
     }
 
@@ -123,6 +138,10 @@ impl Algorithm {
             Algorithm::Binomial => (op.root().is_some() || op == Op::AllReduce, false),
             Algorithm::DoubleBinaryTree => (whole || op == Op::AllReduce, false),
             Algorithm::ScatterAllGather | Algorithm::Chain => (whole, false),
+            Algorithm::MeshRead => {
+                let all = matches!(op, Op::AllReduce | Op::AllToAll | Op::Broadcast { .. });
+                (gathers || all, false)
+            }
         };
         match (has, windowed, has_windowed) {
             (false, ..) => no("this algorithm doesn't have this operation"),
@@ -138,14 +157,27 @@ impl Algorithm {
     #[must_use]
     pub fn allows_unequal(self, op: Op) -> bool {
         let pairs = matches!(self, Algorithm::MeshOneShot | Algorithm::Pairwise);
-        op.has_block_per_rank() && (op != Op::AllToAll || pairs)
+        // A peer's sizes are not told with where its buffers are.
+        let reads = self == Algorithm::MeshRead;
+        op.has_block_per_rank() && (op != Op::AllToAll || pairs) && !reads
     }
 
     /// Whether each element of the result is the left fold of the inputs in rank order, as
     /// deterministic mode demands. True for operations that don't reduce.
     #[must_use]
     pub fn folds_in_rank_order(self, op: Op) -> bool {
-        !op.reduces() || matches!(self, Algorithm::MeshOneShot | Algorithm::MeshTwoShot)
+        let meshes = [
+            Algorithm::MeshOneShot,
+            Algorithm::MeshTwoShot,
+            Algorithm::MeshRead,
+        ];
+        !op.reduces() || meshes.contains(&self)
+    }
+
+    /// Whether ranks read their peers' buffers, wherever these lie: no windows, but memory that peers let others read.
+    #[must_use]
+    pub fn reads_peers(self) -> bool {
+        self == Algorithm::MeshRead
     }
 }
 

@@ -18,11 +18,11 @@ pub(super) fn build(b: &mut Builder) {
     let own = Blocks::one(b.rank());
     match b.op() {
         Op::AllReduce => between_signals(b, |b| {
-            fold_in_rank_order(b, own, Source::Windows);
+            fold_in_rank_order(b, own, Source::Peers);
             b.peers_above(|b, rank| b.copy(peer(rank, Buffer::Out, own), out(own)));
         }),
         Op::ReduceScatter => between_signals(b, |b| {
-            fold_in_rank_order(b, own, Source::Windows);
+            fold_in_rank_order(b, own, Source::Peers);
         }),
         Op::AllGather => between_signals(b, |b| {
             b.copy(out(own), input(own));
@@ -35,7 +35,7 @@ pub(super) fn build(b: &mut Builder) {
 }
 
 /// Runs `work` when all peers have entered, and leaves when all peers are done.
-fn between_signals(b: &mut Builder, work: impl FnOnce(&mut Builder)) {
+pub(super) fn between_signals(b: &mut Builder, work: impl FnOnce(&mut Builder)) {
     b.peers_above(Builder::signal);
     b.skew(1).peers_below(Builder::hear);
     b.skew(0).peers_below(Builder::hear);
@@ -45,7 +45,7 @@ fn between_signals(b: &mut Builder, work: impl FnOnce(&mut Builder)) {
 
 /// Block by block, each from another peer's input. No loop of the plan: what is read is the same block of every peer,
 /// what is written another one each time, and blocks of a step drift together.
-fn pull_own_blocks(b: &mut Builder) {
+pub(super) fn pull_own_blocks(b: &mut Builder) {
     let (own, ranks) = (Blocks::one(b.rank()), b.ranks());
     let from = |rank: u32| out(Blocks::one(ranks + rank));
     b.copy(from(b.rank()), input(own));
@@ -56,7 +56,7 @@ fn pull_own_blocks(b: &mut Builder) {
 }
 
 /// The receivers pull from the root, all at once.
-fn broadcast(b: &mut Builder, root: u32) {
+pub(super) fn broadcast(b: &mut Builder, root: u32) {
     let all = b.all();
     if b.rank() == root {
         b.peers_above(Builder::signal);

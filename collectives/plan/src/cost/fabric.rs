@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::algorithms::neighbours;
+use crate::algorithms::{Algorithm, neighbours};
 use crate::builder::wrap;
 use crate::template::Family;
 
@@ -126,8 +126,19 @@ pub struct Fabric {
     missing: Arc<[(Family, String)]>,
     /// What links carry where a rank writes into a peer's window, if that is less.
     pub(super) written: Rate,
+    /// How ranks read each other's memory, or why they do not.
+    reads: Result<Reads, Arc<str>>,
     /// The fingerprint of the fabric of which this one is a calibrated version.
     origin: Option<u64>,
+}
+
+/// How fast a rank reads its peers' memory, where all ranks can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reads {
+    /// What a core spends at each end of one read, besides the bytes, in picoseconds.
+    pub call_ps: u64,
+    /// Bytes read.
+    pub rate: Rate,
 }
 
 impl Fabric {
@@ -215,6 +226,7 @@ impl Fabric {
             shaped: Arc::default(),
             missing: Arc::default(),
             written: Rate::UNKNOWN,
+            reads: Err("nobody has said that its ranks can read each other's memory".into()),
             origin: None,
         })
     }
@@ -257,6 +269,9 @@ impl Fabric {
     /// Why there are no templates of a name.
     #[must_use]
     pub fn why_missing(&self, family: Family) -> Option<&str> {
+        if family == Family::from(Algorithm::MeshRead) {
+            return self.reads.as_ref().err().map(|why| &**why);
+        }
         let mut missing = self.missing.iter();
         let found = missing.find(|(other, _)| *other == family)?;
         Some(&found.1)
@@ -275,6 +290,19 @@ impl Fabric {
     pub fn with_written(mut self, rate: Rate) -> Self {
         self.written = rate;
         self
+    }
+
+    /// The same fabric, whose ranks all can read each other's memory, or why not.
+    #[must_use]
+    pub fn with_reads(mut self, reads: Result<Reads, String>) -> Self {
+        self.reads = reads.map_err(Arc::from);
+        self
+    }
+
+    /// How ranks read each other's memory, if all can.
+    #[must_use]
+    pub fn reads(&self) -> Option<Reads> {
+        self.reads.as_ref().ok().copied()
     }
 
     /// What plans really took on this fabric, if that is known.

@@ -13,6 +13,7 @@ mod table;
 
 use std::borrow::Cow;
 
+use crate::algorithms::Algorithm;
 use crate::cost::{Cost, Fabric, Picoseconds, PlanName};
 use crate::ir::Op;
 use crate::template::{Family, Template};
@@ -40,6 +41,9 @@ pub struct Request {
     pub slot_bytes: u64,
     /// Whether the buffers of all ranks are windows that all peers have mapped.
     pub windows: bool,
+    /// Whether peers may read the buffers: not where they do not hold what is asked for, nor where the call overwrites
+    /// what others have yet to read.
+    pub readable: bool,
     /// Whether the result must be the left fold in rank order.
     pub deterministic: bool,
 }
@@ -331,6 +335,10 @@ fn candidate(
             Op::AllToAll => "the buffers are not windows of every peer, or the call is in place",
             _ => "the buffers are not windows of every peer",
         };
+        candidate.why_not = Some(why.into());
+    }
+    if plan == Plan::Flat(Algorithm::MeshRead) && !request.readable {
+        let why = "peers cannot read what this call needs";
         candidate.why_not = Some(why.into());
     }
     if request.deterministic && !folds {

@@ -28,10 +28,13 @@ impl Plan {
 
     /// Every plan on a fabric, in the order that breaks ties.
     pub(super) fn all(fabric: &Fabric) -> impl Iterator<Item = (Plan, Template)> + '_ {
-        let flat = Algorithm::ALL.map(|algorithm| (Plan::Flat(algorithm), algorithm.into()));
+        let can_read = fabric.reads().is_some();
+        let flat = Algorithm::ALL.into_iter();
+        let flat = flat.filter(move |algorithm| can_read || !algorithm.reads_peers());
+        let flat = flat.map(|algorithm| (Plan::Flat(algorithm), algorithm.into()));
         let shaped = (0..).zip(fabric.templates());
         let shaped =
             shaped.map(|(number, shaped)| (Plan::Shaped(number), shaped.template().clone()));
-        flat.into_iter().chain(shaped)
+        flat.chain(shaped)
     }
 }

@@ -67,7 +67,7 @@ fn all(network: &Network, mut compare: impl FnMut(Op, u64, &[(f64, f64)])) {
     ] {
         for bytes in [1 << 14, 1 << 26] {
             let mut times = Vec::new();
-            let flat = Algorithm::ALL.into_iter().map(Template::from);
+            let flat = Algorithm::OVER_LINKS.into_iter().map(Template::from);
             let flat: Vec<Template> = flat
                 .filter(|template| template.supports(op, network.ranks(), false).is_ok())
                 .collect();
@@ -196,7 +196,7 @@ fn packings_are_cut_well() {
 #[test]
 fn what_is_left_early_could_not_have_won() {
     let network = ring(2304, 1000);
-    let all = Algorithm::ALL.map(Template::from);
+    let all = Algorithm::OVER_LINKS.map(Template::from);
     let supports = |template: &Template| template.supports(Op::AllReduce, 2304, false).is_ok();
     let all: Vec<Template> = all.into_iter().filter(supports).collect();
     let counted = templates(&network, Op::AllReduce, 1 << 30, Default::default(), &all);

@@ -171,6 +171,8 @@ names! {
         DoubleBinaryTree = "double_binary_tree",
         /// A pipeline from rank to rank.
         Chain = "chain",
+        /// Every rank reads what it needs from the memory of its peers.
+        MeshRead = "mesh_read",
         /// Within islands first, then between them, and back; for communicators that have islands.
         Hierarchical = "hierarchical",
     }

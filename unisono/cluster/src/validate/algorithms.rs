@@ -37,7 +37,10 @@ pub(super) fn check(context: &mut Context<'_>) {
 fn ordered(context: &mut Context<'_>, rule: &AlgorithmRule, path: &str) {
     let own_order = !matches!(
         rule.use_,
-        AlgorithmUse::Auto | AlgorithmUse::MeshOneShot | AlgorithmUse::MeshTwoShot
+        AlgorithmUse::Auto
+            | AlgorithmUse::MeshOneShot
+            | AlgorithmUse::MeshTwoShot
+            | AlgorithmUse::MeshRead
     );
     let reduces = rule.op.is_none_or(Collective::reduces);
     if rule.deterministic == Some(true) && own_order && reduces {
@@ -45,7 +48,7 @@ fn ordered(context: &mut Context<'_>, rule: &AlgorithmRule, path: &str) {
             "`{}` does not add up in the order of the ranks, as `deterministic` asks",
             rule.use_
         );
-        let help = "use mesh_one_shot, mesh_two_shot or auto, or leave `deterministic` out";
+        let help = "use mesh_one_shot, mesh_two_shot, mesh_read or auto, or leave `deterministic` out";
         context.problem(
             ProblemKind::Contradiction,
             &format!("{path}.use"),

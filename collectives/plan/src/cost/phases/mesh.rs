@@ -100,3 +100,36 @@ pub(super) fn windows(work: &mut Work, op: Op, m: &Message<'_>) {
         _ => round(written, m.share, Ratio::ZERO, true),
     }
 }
+
+/// The plan that reads the peers' memory: "enter" and "done", and one pass over the data, each peer's by a call of the
+/// operating system. What is reduced is read first.
+pub(super) fn reads(work: &mut Work, op: Op, m: &Message<'_>) {
+    let mesh = m.fabric.mesh;
+    let Some(reads) = m.fabric.reads() else {
+        return;
+    };
+    let read = Pattern {
+        rate: mesh.rate.min(reads.rate),
+        message_ps: mesh.message_ps.max(u128::from(reads.call_ps)),
+        ..mesh
+    };
+    work.signals(mesh, 2);
+    let mut round = |pattern, bytes| work.rounds(pattern, 1, bytes, Overlap::Latency);
+    match op {
+        Op::AllReduce => {
+            round(read, m.share);
+            round(read, m.share);
+            work.signals(mesh, 1);
+            work.reduced.push(m.rest);
+        }
+        Op::ReduceScatter => {
+            round(read, m.share);
+            work.reduced.push(m.rest);
+        }
+        Op::Broadcast { .. } => round(read.with_fan(1), m.s),
+        _ => {
+            round(read, m.share);
+            work.copied.push(m.share);
+        }
+    }
+}
