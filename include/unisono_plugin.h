@@ -39,7 +39,7 @@ extern "C" {
 
 #define UNISONO_PLUGIN_MAGIC 0x4e4f53494e55ULL /* "UNISON" in memory, little-endian */
 #define UNISONO_PLUGIN_ABI_MAJOR 1
-#define UNISONO_PLUGIN_ABI_MINOR 6
+#define UNISONO_PLUGIN_ABI_MINOR 7
 
 /* ---------------------------------------------------------------- status and errors ---------- */
 
@@ -277,7 +277,10 @@ enum { /* what memory is for */
   UNISONO_MEMORY_SIGNAL = 2, /* flags and counters: host and device see each other's writes */
   UNISONO_MEMORY_BELL = 3,   /* at least one bell (SIGNAL's `bell`), laid out as the plugin likes;
                                 the same bell for the whole process */
-  UNISONO_MEMORY_STAGING = 4 /* pinned host memory for copies in and out */
+  UNISONO_MEMORY_STAGING = 4, /* pinned host memory for copies in and out */
+  UNISONO_MEMORY_PROCESS = 5  /* since 1.7: stands for all memory of the process that allocates it. Who
+                                 imports it may READ that memory, by the base of what was imported.
+                                 An import proves that it reaches that process, and no other */
 };
 enum { UNISONO_MEMORY_EXPORTABLE = 1, UNISONO_MEMORY_LAZY = 2 /* pages appear when touched */ };
 
@@ -339,7 +342,7 @@ typedef struct unisono_memory_table { /* [any] */
 /* ---------------------------------------------------------------- commands ------------------- */
 
 /* A batch is a packed run of commands, each 8-byte aligned and `size` bytes long. Streams take
- * COPY, REDUCE, SIGNAL, WAIT, RECORD, WAIT_EVENT, and those of SCALE and CALL that `supports`
+ * COPY, REDUCE, SIGNAL, WAIT, RECORD, WAIT_EVENT, and those of SCALE, CALL and READ that `supports`
  * claims; links take PUT and WAIT. An unknown kind is ERR_UNSUPPORTED and nothing of the batch is
  * taken. Commands of one queue run in order: each
  * sees the effects of those before it.
@@ -354,7 +357,8 @@ enum {
   UNISONO_CMD_COPY = 1, UNISONO_CMD_REDUCE = 2, UNISONO_CMD_SIGNAL = 3, UNISONO_CMD_WAIT = 4,
   UNISONO_CMD_PUT = 5, UNISONO_CMD_RECORD = 6, UNISONO_CMD_WAIT_EVENT = 7,
   UNISONO_CMD_SCALE = 8, /* since 1.2 */
-  UNISONO_CMD_CALL = 9   /* since 1.2 */
+  UNISONO_CMD_CALL = 9,  /* since 1.2 */
+  UNISONO_CMD_READ = 10  /* since 1.7 */
 };
 enum {
   UNISONO_CMD_WORDS = 1,    /* SIGNAL, PUT: write words; WAIT: compare them */
@@ -462,6 +466,18 @@ typedef struct unisono_command_call {
   uint64_t elements;
   uint64_t element_bytes; /* at least 1 */
 } unisono_command_call;
+
+/* Since 1.7. Reads the memory of another process: `bytes` bytes at *base + offset there. What it is
+ * read from is known when the command's turn comes, as the process has told it by then. Its memory
+ * may be read until a later SIGNAL tells it so; if it ends meanwhile the queue fails with ERR_PEER. */
+typedef struct unisono_command_read {
+  unisono_command head;
+  uint64_t process; /* the base of UNISONO_MEMORY_PROCESS, this process's own or imported */
+  uint64_t base;    /* address of a uint64_t in memory of this process */
+  uint64_t offset;  /* added to it, modulo 2^64 */
+  uint64_t dst;
+  uint64_t bytes;
+} unisono_command_read;
 
 /* ---------------------------------------------------------------- queues: streams and links -- */
 

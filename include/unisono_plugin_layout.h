@@ -239,6 +239,14 @@
   UNISONO_LAYOUT_FIELD(unisono_command_call, elements) \
   UNISONO_LAYOUT_FIELD(unisono_command_call, element_bytes)
 
+#define UNISONO_LAYOUT_unisono_command_read \
+  UNISONO_LAYOUT_FIELD(unisono_command_read, head) \
+  UNISONO_LAYOUT_FIELD(unisono_command_read, process) \
+  UNISONO_LAYOUT_FIELD(unisono_command_read, base) \
+  UNISONO_LAYOUT_FIELD(unisono_command_read, offset) \
+  UNISONO_LAYOUT_FIELD(unisono_command_read, dst) \
+  UNISONO_LAYOUT_FIELD(unisono_command_read, bytes)
+
 #define UNISONO_LAYOUT_unisono_queue_state \
   UNISONO_LAYOUT_FIELD(unisono_queue_state, struct_size) \
   UNISONO_LAYOUT_FIELD(unisono_queue_state, state) \
@@ -416,6 +424,7 @@
   UNISONO_LAYOUT_unisono_command_event \
   UNISONO_LAYOUT_unisono_command_scale \
   UNISONO_LAYOUT_unisono_command_call \
+  UNISONO_LAYOUT_unisono_command_read \
   UNISONO_LAYOUT_unisono_queue_state \
   UNISONO_LAYOUT_unisono_sleep \
   UNISONO_LAYOUT_unisono_stream_request \

@@ -106,6 +106,21 @@ pub struct Call {
     pub element_bytes: u64,
 }
 
+/// Another process's memory, read.
+#[derive(Clone, Copy, Debug)]
+pub struct Read {
+    /// The base of what was imported of the process; see [`MemoryKind::Process`](crate::MemoryKind).
+    pub process: u64,
+    /// Address of a `u64` that holds, when the command's turn comes, where that process's buffer begins.
+    pub base: u64,
+    /// Added to that, modulo 2^64.
+    pub offset: u64,
+    /// Address of the destination.
+    pub dst: u64,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
 /// Pieces gathered, written to the peer's window, then signalled there and here.
 #[derive(Clone, Copy, Debug)]
 pub struct Put {
@@ -259,6 +274,13 @@ impl Batch {
             c.elements,
             c.element_bytes,
         ]);
+    }
+
+    /// Reads another process's memory. For queues whose device supports READ.
+    #[inline]
+    pub fn read(&mut self, r: &Read) {
+        let head = head::<6>(kind::READ, 0);
+        self.push([head, r.process, r.base, r.offset, r.dst, r.bytes]);
     }
 
     /// Signals a flag line once all before it is visible: words, counter, then the bell (0: none).

@@ -45,7 +45,7 @@ mod tables;
 mod version;
 mod waker;
 
-pub use batch::{Batch, Call, CopyPieces, Put, Reduce, Scale};
+pub use batch::{Batch, Call, CopyPieces, Put, Read, Reduce, Scale};
 pub use channel::{Channel, Received};
 pub use check::Refusal;
 pub use cpu::Cpu;

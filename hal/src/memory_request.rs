@@ -28,6 +28,8 @@ pub enum MemoryKind {
     Bell,
     /// Pinned host memory, for copies in and out.
     Staging,
+    /// All memory of the process, for READs of those that import it. Plugins before 1.7 have none.
+    Process,
 }
 
 impl MemoryRequest {
@@ -79,6 +81,7 @@ impl MemoryRequest {
                 MemoryKind::Signal => abi::memory_kind::SIGNAL,
                 MemoryKind::Bell => abi::memory_kind::BELL,
                 MemoryKind::Staging => abi::memory_kind::STAGING,
+                MemoryKind::Process => abi::memory_kind::PROCESS,
             },
             bytes: self.bytes,
             align: self.align,

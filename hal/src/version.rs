@@ -18,6 +18,7 @@ const ADDED: &[(u16, &str, &str)] = &[
     (4, "unisono_dmabuf", "*"),
     (4, "unisono_dmabuf_table", "*"),
     (6, "unisono_link_info", "read_bytes_per_second"),
+    (7, "unisono_command_read", "*"),
 ];
 
 /// The version of the contract that a host speaks.

@@ -17,6 +17,7 @@ pub mod command_kind {
     pub const WAIT_EVENT: u16 = 7;
     pub const SCALE: u16 = 8;
     pub const CALL: u16 = 9;
+    pub const READ: u16 = 10;
 }
 
 /// Flag of SIGNAL and PUT: write words; of WAIT: compare them.
@@ -269,5 +270,23 @@ abi_struct! {
         pub elements: u64,
         /// At least 1
         pub element_bytes: u64,
+    }
+}
+
+abi_struct! {
+    /// `unisono_command_read`, since 1.7.
+    pub struct CommandRead = "unisono_command_read" {
+        /// See `unisono_plugin.h`.
+        pub head: Command,
+        /// The base of UNISONO_MEMORY_PROCESS, this process's own or imported
+        pub process: u64,
+        /// Address of a uint64_t in memory of this process
+        pub base: u64,
+        /// Added to it, modulo 2^64
+        pub offset: u64,
+        /// See `unisono_plugin.h`.
+        pub dst: u64,
+        /// See `unisono_plugin.h`.
+        pub bytes: u64,
     }
 }

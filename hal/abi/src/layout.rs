@@ -138,6 +138,7 @@ all!(
     CommandEvent,
     CommandScale,
     CommandCall,
+    CommandRead,
     QueueState,
     Sleep,
     StreamRequest,

@@ -13,6 +13,7 @@ pub mod memory_kind {
     pub const SIGNAL: u32 = 2;
     pub const BELL: u32 = 3;
     pub const STAGING: u32 = 4;
+    pub const PROCESS: u32 = 5;
 }
 
 /// Bits of a request.

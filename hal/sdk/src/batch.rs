@@ -7,8 +7,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use unisono_abi::{
-    CommandCall, CommandCopy, CommandEvent, CommandPut, CommandReduce, CommandScale, CommandSignal,
-    CommandWait, command_kind as kind,
+    CommandCall, CommandCopy, CommandEvent, CommandPut, CommandRead, CommandReduce, CommandScale,
+    CommandSignal, CommandWait, command_kind as kind,
 };
 
 use check::{check, head};
@@ -45,6 +45,12 @@ impl Kinds {
         Self(self.0 | 1 << kind::CALL)
     }
 
+    /// These, and READ, which a stream need not take.
+    #[must_use]
+    pub const fn with_read(self) -> Self {
+        Self(self.0 | 1 << kind::READ)
+    }
+
     const fn has(self, kind: u16) -> bool {
         kind < 16 && self.0 & 1 << kind != 0
     }
@@ -71,6 +77,8 @@ pub enum Command<'a, E> {
     Scale(&'a CommandScale),
     /// Call a function of the host's; only where [`Kinds::with_call`] says so.
     Call(&'a CommandCall),
+    /// Read another process's memory; only where [`Kinds::with_read`] says so.
+    Read(&'a CommandRead),
 }
 
 /// A batch: all of its commands are of known kinds, sizes and flags, and sane in themselves.
@@ -202,6 +210,7 @@ impl<'a, E: Event> Iterator for Commands<'a, E> {
                 kind::RECORD => Command::Record(event(at)),
                 kind::SCALE => Command::Scale(&*at.cast()),
                 kind::CALL => Command::Call(&*at.cast()),
+                kind::READ => Command::Read(&*at.cast()),
                 _ => Command::WaitEvent(event(at)),
             })
         }

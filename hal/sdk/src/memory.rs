@@ -16,6 +16,8 @@ pub enum MemoryKind {
     Bell = memory_kind::BELL,
     /// Pinned host memory for copies in and out.
     Staging = memory_kind::STAGING,
+    /// All memory of the process, for READs of those that import it; since 1.7.
+    Process = memory_kind::PROCESS,
 }
 
 /// What memory is asked for.
@@ -40,6 +42,7 @@ impl MemoryRequest {
             memory_kind::SIGNAL => MemoryKind::Signal,
             memory_kind::BELL => MemoryKind::Bell,
             memory_kind::STAGING => MemoryKind::Staging,
+            memory_kind::PROCESS => MemoryKind::Process,
             other => {
                 return Err(Error::unsupported(format!(
                     "memory of unknown kind {other}"

@@ -2,8 +2,8 @@
 #![allow(unsafe_code, reason = "plain C structs as words")]
 
 use unisono_abi::{
-    Command, CommandCall, CommandCopy, CommandEvent, CommandPut, CommandReduce, CommandScale,
-    CommandSignal, CommandWait, command_kind as kind,
+    Command, CommandCall, CommandCopy, CommandEvent, CommandPut, CommandRead, CommandReduce,
+    CommandScale, CommandSignal, CommandWait, command_kind as kind,
 };
 
 /// A packed batch in the making.
@@ -55,6 +55,8 @@ impl Pack {
         scale(CommandScale, kind::SCALE),
         /// Adds a CALL.
         call(CommandCall, kind::CALL),
+        /// Adds a READ.
+        read(CommandRead, kind::READ),
     }
 
     /// The packed words.

@@ -50,8 +50,15 @@ fn call() -> abi::CommandCall {
     c
 }
 
+fn read() -> abi::CommandRead {
+    let mut c = abi::CommandRead::zeroed();
+    (c.process, c.base, c.offset) = (0x4000, 0x5000, u64::MAX);
+    (c.dst, c.bytes) = (0x1000, 64);
+    c
+}
+
 /// What a stream that can do everything takes.
-const ALL: Kinds = Kinds::STREAM.with_scale().with_call();
+const ALL: Kinds = Kinds::STREAM.with_scale().with_call().with_read();
 
 /// The status of a batch; `None` if it is accepted.
 fn check(pack: &Pack, kinds: Kinds) -> Option<Status> {
@@ -69,10 +76,11 @@ fn commands_come_out_as_they_went_in() {
         .signal(CMD_WORDS, signal())
         .wait(0, wait())
         .scale(CMD_STREAMING, scale())
-        .call(0, call());
+        .call(0, call())
+        .read(0, read());
     // SAFETY: no events.
     let batch = unsafe { Batch::<NoEvent>::parse(pack.words(), pack.count(), ALL) }.unwrap();
-    assert_eq!((batch.len(), batch.is_empty()), (6, false));
+    assert_eq!((batch.len(), batch.is_empty()), (7, false));
     let commands: Vec<_> = batch.iter().collect();
     assert!(
         matches!(commands[0], Command::Copy(c) if c.bytes == 64 && c.head.flags == CMD_STREAMING)
@@ -82,7 +90,8 @@ fn commands_come_out_as_they_went_in() {
     assert!(matches!(commands[3], Command::Wait(c) if c.counter == 128));
     assert!(matches!(commands[4], Command::Scale(c) if c.dtype == dtype::F64));
     assert!(matches!(commands[5], Command::Call(c) if c.function == 0x3000));
-    assert_eq!(commands.len(), 6);
+    assert!(matches!(commands[6], Command::Read(c) if c.offset == u64::MAX));
+    assert_eq!(commands.len(), 7);
 }
 
 #[test]
@@ -130,6 +139,25 @@ fn what_breaks_the_contract_is_refused() {
     });
     case("call on a link", l, Unsupported, &|p| {
         p.call(0, call());
+    });
+    case("read on a stream of 1.6", s, Unsupported, &|p| {
+        p.read(0, read());
+    });
+    case("read of no process", ALL, Invalid, &|p| {
+        let process = 0;
+        p.read(0, abi::CommandRead { process, ..read() });
+    });
+    case("read from an address that is told nowhere", ALL, Invalid, &|p| {
+        let base = 0;
+        p.read(0, abi::CommandRead { base, ..read() });
+    });
+    case("read from an odd address", ALL, Invalid, &|p| {
+        let base = 12;
+        p.read(0, abi::CommandRead { base, ..read() });
+    });
+    case("read beyond all addresses", ALL, Invalid, &|p| {
+        let dst = u64::MAX;
+        p.read(0, abi::CommandRead { dst, ..read() });
     });
     case("scale of no known type", ALL, Unsupported, &|p| {
         let dtype = 99;

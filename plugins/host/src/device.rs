@@ -96,6 +96,7 @@ impl Device for HostDevice {
             command_kind::SCALE => self.config.kernel(query.dtype, reduction::PROD).is_some(),
             command_kind::COPY
             | command_kind::CALL
+            | command_kind::READ
             | command_kind::SIGNAL
             | command_kind::WAIT
             | command_kind::RECORD
@@ -181,5 +182,6 @@ mod tests {
         assert!(!query(command_kind::PUT, 0, 0));
         assert!(query(command_kind::SCALE, 9, 0) && !query(command_kind::SCALE, 99, 0));
         assert!(query(command_kind::CALL, 0, 0));
+        assert!(query(command_kind::READ, 0, 0));
     }
 }

@@ -215,7 +215,7 @@ fn no_constant_is_left_out() {
     }
     for (file, module, count) in [
         ("error.rs", "status", 15),
-        ("command.rs", "command_kind", 9),
+        ("command.rs", "command_kind", 10),
         ("command.rs", "dtype", 14),
         ("command.rs", "reduction", 7),
         ("device.rs", "device_kind", 5),
@@ -316,6 +316,7 @@ fn constants() -> BTreeMap<&'static str, i64> {
         "MEMORY_SIGNAL" = memory_kind::SIGNAL,
         "MEMORY_BELL" = memory_kind::BELL,
         "MEMORY_STAGING" = memory_kind::STAGING,
+        "MEMORY_PROCESS" = memory_kind::PROCESS,
         "MEMORY_EXPORTABLE" = memory_flag::EXPORTABLE,
         "MEMORY_LAZY" = memory_flag::LAZY,
         "EXPORT_PROCESS" = export::PROCESS,
@@ -328,6 +329,7 @@ fn constants() -> BTreeMap<&'static str, i64> {
         "CMD_PUT" = command_kind::PUT,
         "CMD_RECORD" = command_kind::RECORD,
         "CMD_WAIT_EVENT" = command_kind::WAIT_EVENT,
+        "CMD_READ" = command_kind::READ,
         "CMD_SCALE" = command_kind::SCALE,
         "CMD_CALL" = command_kind::CALL,
         "CMD_WORDS" = CMD_WORDS,

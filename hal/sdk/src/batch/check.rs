@@ -2,7 +2,7 @@
 
 use unisono_abi::{
     CMD_STREAMING, CMD_WORDS, Command as Head, CommandCall, CommandCopy, CommandEvent, CommandPut,
-    CommandReduce, CommandScale, CommandSignal, CommandWait, command_kind as kind, dtype,
+    CommandRead, CommandReduce, CommandScale, CommandSignal, CommandWait, command_kind as kind, dtype,
     reduction,
 };
 
@@ -57,6 +57,7 @@ pub fn check(rest: &[u64], kinds: Kinds) -> Result<usize, Problem> {
         kind::PUT => (size_of::<CommandPut>(), CMD_WORDS),
         kind::SCALE => (size_of::<CommandScale>(), CMD_STREAMING),
         kind::CALL => (size_of::<CommandCall>(), 0),
+        kind::READ => (size_of::<CommandRead>(), 0),
         _ => (size_of::<CommandEvent>(), 0),
     };
     let size = usize::from(head.size);
@@ -84,6 +85,7 @@ pub fn check(rest: &[u64], kinds: Kinds) -> Result<usize, Problem> {
             kind::PUT => check_put(&*at.cast()),
             kind::SCALE => check_scale(&*at.cast()),
             kind::CALL => check_call(&*at.cast()),
+            kind::READ => check_read(&*at.cast()),
             _ if (*at.cast::<CommandEvent>()).event.0.is_null() => {
                 Err(Problem::Invalid("its event is NULL", 0))
             }
@@ -128,6 +130,19 @@ fn check_call(c: &CommandCall) -> Result<(), Problem> {
     [c.dst, c.a, c.b]
         .into_iter()
         .try_for_each(|base| check_extent(base, bytes, 1, 0))
+}
+
+fn check_read(c: &CommandRead) -> Result<(), Problem> {
+    if c.process == 0 {
+        return Err(Problem::Invalid("it names no process", 0));
+    }
+    if c.base == 0 || !c.base.is_multiple_of(8) {
+        return Err(Problem::Invalid(
+            "its base is NULL or not aligned to 8",
+            c.base,
+        ));
+    }
+    check_extent(c.dst, c.bytes, 1, 0)
 }
 
 /// Bytes of an element.

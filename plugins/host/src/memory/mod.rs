@@ -6,6 +6,7 @@
 mod description;
 mod mapping;
 pub(crate) mod proc;
+pub(crate) mod process;
 mod registry;
 mod shared;
 
@@ -20,6 +21,7 @@ use crate::bell::{self, PeerBell};
 use crate::fork;
 use description::Description;
 use mapping::{Mapping, Source};
+use process::{Process, Token};
 use shared::Shared;
 
 /// Memory of the host device. Dropping it lets go of what it holds.
@@ -37,6 +39,8 @@ enum Keep {
     Private(#[allow(dead_code, reason = "unmaps when dropped")] Mapping),
     Shared(Arc<Shared>),
     OwnBell,
+    /// Stands for a process; its address is the base.
+    Process(#[allow(dead_code, reason = "READs reach it by its address")] Box<Process>),
     PeerBell(#[allow(dead_code, reason = "unmaps when dropped")] Arc<PeerBell>),
 }
 
@@ -91,6 +95,9 @@ impl HostMemory {
                 Keep::OwnBell,
             ));
         }
+        if request.kind == MemoryKind::Process {
+            return Ok(Self::of_process(Process::own(), Place::Device, device));
+        }
         let bytes = request.bytes;
         if request.exportable {
             let shared = Arc::new(Shared::create(bytes, request.align, false, request.lazy)?);
@@ -139,9 +146,20 @@ impl HostMemory {
         Ok(registry::find(address))
     }
 
-    /// Maps what was exported.
+    /// What stands for a process, at an address of its own.
+    fn of_process(process: Process, place: Place, device: DeviceId) -> Self {
+        let process = Box::new(process);
+        let base = std::ptr::from_ref(&*process) as u64;
+        Self::new(place, base, process::BYTES, device, Keep::Process(process))
+    }
+
+    /// Maps what was exported, or finds the process that told of itself.
     pub(crate) fn import(description: &[u8], device: DeviceId) -> Result<Self> {
         fork::check()?;
+        if let Some(token) = Token::parse(description) {
+            let process = Process::reach(&token)?;
+            return Ok(Self::of_process(process, Place::Imported, device));
+        }
         let description = Description::parse(description)?;
         let shared = registry::find_or_import(description)?;
         let (base, bytes) = (shared.address() as u64, description.bytes);
@@ -172,6 +190,7 @@ impl Memory for HostMemory {
     fn export(&self, how: MemoryExport) -> Result<Vec<u8>> {
         fork::check()?;
         let description = match (&self.keep, how) {
+            (Keep::Process(_), MemoryExport::Process) => return Ok(Token::own()?.pack()),
             (Keep::Shared(shared), MemoryExport::Process) => *shared.description(),
             (Keep::OwnBell, MemoryExport::Process) => *bell::own()?.memory().0.description(),
             (_, MemoryExport::Dmabuf) => {

@@ -3,6 +3,7 @@
 mod combine;
 mod control;
 mod flag;
+mod read;
 mod ring;
 mod transfer;
 mod work;
@@ -121,6 +122,7 @@ impl HostStream {
                     break QueuePhase::Waiting;
                 }
                 Step::Mismatch(found) => return Err(Error::mismatch(found)),
+                Step::Failed(error) => return Err(error),
             }
             if self.control.is_aborted() {
                 return Err(Error::new(Status::Aborted, "the stream was aborted"));
@@ -131,7 +133,7 @@ impl HostStream {
 }
 
 impl Stream for HostStream {
-    const KINDS: Kinds = Kinds::STREAM.with_scale().with_call();
+    const KINDS: Kinds = Kinds::STREAM.with_scale().with_call().with_read();
     type Event = HostEvent;
     type Control = HostStreamControl;
 
@@ -149,7 +151,7 @@ impl Stream for HostStream {
                 Command::Scale(command) => combine::check_scale(command)?,
                 Command::Call(command) => combine::check_call(command)?,
                 Command::Record(_) | Command::WaitEvent(_) => events = true,
-                Command::Signal(_) | Command::Wait(_) | Command::Put(_) => {}
+                Command::Signal(_) | Command::Wait(_) | Command::Put(_) | Command::Read(_) => {}
             }
         }
         let taken = self.queue.push(batch.as_words());

@@ -4,13 +4,15 @@
     reason = "packed commands of several kinds, and the addresses they carry"
 )]
 
-use unisono_plugin::Command;
+use unisono_plugin::{Command, Error};
 use unisono_plugin::abi::{
-    CommandCall, CommandCopy, CommandReduce, CommandScale, CommandSignal, CommandWait, command_kind,
+    CommandCall, CommandCopy, CommandRead, CommandReduce, CommandScale, CommandSignal, CommandWait,
+    command_kind,
 };
 
 use super::combine;
 use super::flag::{self, Waited};
+use super::read;
 use super::ring::{Ring, kind};
 use super::transfer::{self, Progress};
 use crate::config::Config;
@@ -25,6 +27,7 @@ pub(super) enum Work<'a> {
     Wait(&'a CommandWait),
     Scale(&'a CommandScale),
     Call(&'a CommandCall),
+    Read(&'a CommandRead),
     Record { event: &'a HostEvent, number: u32 },
     WaitEvent { event: &'a HostEvent, number: u32 },
 }
@@ -52,6 +55,8 @@ pub(super) enum Step {
     Waits,
     /// A flag carries these words instead of the expected ones.
     Mismatch([u64; 3]),
+    /// It cannot be done.
+    Failed(Error),
 }
 
 /// Takes references to the events of the commands that were just pushed.
@@ -109,6 +114,7 @@ impl<'a> Work<'a> {
                 command_kind::WAIT => Self::Wait(&*at.cast()),
                 command_kind::SCALE => Self::Scale(&*at.cast()),
                 command_kind::CALL => Self::Call(&*at.cast()),
+                command_kind::READ => Self::Read(&*at.cast()),
                 command_kind::RECORD => {
                     let OwnedEvent { number, event, .. } = &*at.cast();
                     Self::Record {
@@ -151,6 +157,11 @@ impl<'a> Work<'a> {
             Self::Scale(command) => unsafe { combine::scale(command, progress, budget, config) },
             // SAFETY: as above; the function is the submitter's own.
             Self::Call(command) => unsafe { combine::call(command, progress, budget) },
+            // SAFETY: as above; the process is one that was imported, and not freed.
+            Self::Read(command) => match unsafe { read::read(command, progress, budget) } {
+                Ok(done) => done,
+                Err(error) => return Step::Failed(error),
+            },
             Self::Signal(command) => {
                 // SAFETY: as above.
                 unsafe { flag::signal(command) };
