@@ -106,6 +106,8 @@ pub struct MemoryOptions {
     pub slot: u64,
     /// Slots from each rank to each other.
     pub slots: u32,
+    /// Whether ranks on CPUs may read each other's memory, where the system lets them: long messages then need no slots.
+    pub single_copy: bool,
 }
 
 impl Default for MemoryOptions {
@@ -114,6 +116,7 @@ impl Default for MemoryOptions {
             budget: 256 << 20,
             slot: 128 << 10,
             slots: 8,
+            single_copy: true,
         }
     }
 }

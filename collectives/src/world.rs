@@ -48,6 +48,8 @@ pub(crate) struct World {
     pub transfer: Option<Arc<Transfer>>,
     /// What peers ring when they signal this process, if the device has such a thing.
     pub bell: Option<Memory>,
+    /// What stands for this process, for peers that read its memory.
+    pub process: Option<Memory>,
     pub options: InitOptions,
     communicators: Mutex<Known>,
     /// What was said already, and is said once.
@@ -121,6 +123,7 @@ impl World {
             Err(error) if error.status == unisono_hal::Status::Unsupported => None,
             bell => Some(bell?),
         };
+        let process = crate::communicator::own_process(&device, &options);
         let world = Arc::new(Self {
             rank: options.rank,
             control: joined.control,
@@ -136,6 +139,7 @@ impl World {
             transfer: Transfer::new(&device)?,
             device,
             bell,
+            process,
             options,
             communicators: Mutex::default(),
             said: Mutex::default(),

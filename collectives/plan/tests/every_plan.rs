@@ -108,12 +108,12 @@ fn verify_rooted(op: impl Fn(u32) -> Op, plans: usize) {
 
 #[test]
 fn all_reduce() {
-    verify(Op::AllReduce, 11);
+    verify(Op::AllReduce, 10);
 }
 
 #[test]
 fn reduce_scatter() {
-    verify(Op::ReduceScatter, 8);
+    verify(Op::ReduceScatter, 7);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use unisono_graph::{LinkType, Way};
-use unisono_plan::cost::{Fabric, Link, Node, Port, Rate, Speeds};
+use unisono_plan::cost::{Fabric, Link, Node, Port, Rate, Reads, Speeds};
 
 use super::fetched::Fetches;
 use super::packed::Pair;
@@ -47,6 +47,7 @@ pub(super) fn fabric(
     speeds: &[RankSpeed],
     refused: &Refused,
     fetches: Fetches,
+    reads: Result<Reads, String>,
 ) -> Fabric {
     let with_links =
         |measured: &BTreeMap<_, _>| with_links(world, members, speeds, refused, fetches, measured);
@@ -58,6 +59,7 @@ pub(super) fn fabric(
     } else {
         with_links(&calibration.links).in_place_of(&reported)
     };
+    let fabric = fabric.with_reads(reads);
     match measured {
         Some(measured) => fabric.with_measurements(measured),
         None => fabric,

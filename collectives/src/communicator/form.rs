@@ -11,6 +11,7 @@ use std::time::Instant;
 use unisono_bootstrap::Wait;
 use unisono_graph::LinkType;
 use unisono_hal::{Cpu, ExportKind, LinkRequest, Memory};
+use unisono_plan::cost::Reads;
 
 use super::channel::ControlChannel;
 use super::fabric::RankSpeed;
@@ -18,10 +19,12 @@ use super::fetched::Fetches;
 use super::home::{self, Home, Homes, Kind};
 use super::linked::Told;
 use super::offer::{Offer, find_tokens, put_tokens};
+use super::reads;
 use super::recording::Records;
 use super::refused::{Refused, put_reasons};
 use super::shared::{Shared, first_exchange};
 use super::support::Support;
+use super::wire::{Reader, put_bytes};
 use crate::arena::Arena;
 use crate::error::{Error, Result};
 use crate::execute::{
@@ -65,6 +68,7 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
             records: vec![Records::of(&world.device, &[])],
             fetches: Fetches::of(&[]),
             linked: vec![Told::default()],
+            reads: reads::of_all(&[None]),
         }
     };
     let stream = world.device.stream(0)?;
@@ -91,6 +95,7 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
             &peers.speeds,
             &peers.refused,
             peers.fetches,
+            peers.reads,
         ),
         Policy::new(world.is_crowded(), &world.options),
         forming.arena.slot_bytes,
@@ -117,6 +122,8 @@ struct Connected {
     fetches: Fetches,
     /// By rank: the ends of its links.
     linked: Vec<Told>,
+    /// How ranks read each other's memory, or why they do not.
+    reads: std::result::Result<Reads, String>,
 }
 
 struct Forming<'a> {
@@ -183,13 +190,17 @@ impl<'a> Forming<'a> {
             mut memories,
             bells,
             fetches,
+            processes,
+            reads,
         } = loop {
-            let mapped = self.map_all(&refused, first)?;
-            let told = self.confirm(&mapped.plans, first + 1)?;
-            let failed = Refused::of(&told).ok_or_else(|| {
+            let mut mapped = self.map_all(&refused, first)?;
+            let told = self.confirm(&mapped, first + 1)?;
+            let told = told.ok_or_else(|| {
                 Error::Graph("what a rank tells of its mappings is cut short".to_owned())
             })?;
+            let (failed, unread) = told;
             if failed.is_empty() {
+                mapped.reads = reads::of_all(&unread);
                 break mapped;
             }
             first += 2;
@@ -204,8 +215,13 @@ impl<'a> Forming<'a> {
         let mut peers = Vec::with_capacity(plans.len());
         let ways = self.post(plans, &homes, &kinds)?;
         for ((rank, way), kind) in (0..).zip(ways).zip(&kinds) {
-            peers.push(Peer::new(rank, way, homes.near(kind)));
+            let mut peer = Peer::new(rank, way, homes.near(kind));
+            if let (Ok(_), Some(process)) = (&reads, processes.get(rank as usize)) {
+                peer.process = process.as_ref().map_or(0, Memory::base);
+            }
+            peers.push(peer);
         }
+        memories.extend(processes.into_iter().flatten());
         let ground = self.world.ground.as_ref();
         let bells = Bells::new(ground.and_then(|ground| Cpu::of(&ground.device)), &bells)
             .inspect(|_| memories.extend(bells));
@@ -230,6 +246,7 @@ impl<'a> Forming<'a> {
             linked: offers.iter().map(|offer| offer.linked.clone()).collect(),
             supports: offers.into_iter().map(|offer| offer.support).collect(),
             refused,
+            reads,
         })
     }
 
@@ -256,6 +273,7 @@ impl<'a> Forming<'a> {
                 },
             });
         }
+        let (processes, unread) = self.reach(&kinds, &offers);
         Ok(Mapped {
             kinds,
             homes,
@@ -264,7 +282,38 @@ impl<'a> Forming<'a> {
             memories,
             bells,
             fetches,
+            processes,
+            reads: Err(unread.unwrap_or_default()),
         })
+    }
+
+    /// What stands for the processes of the other ranks, and why one of them cannot be read, if so.
+    fn reach(&self, kinds: &[Kind], offers: &[Offer]) -> (Vec<Option<Memory>>, Option<String>) {
+        let rank = self.rank;
+        let reach = |(peer, (kind, offer)): (usize, (&Kind, &Offer))| match kind {
+            Kind::Own => Ok(None),
+            _ if self.world.process.is_none() => Err(format!(
+                "rank {rank} reads nobody's memory: its device does not, or memory.single_copy is off"
+            )),
+            Kind::Direct if !offer.process.is_empty() => {
+                let process = self.world.device.import(&offer.process);
+                let unread = |error| format!("rank {rank} cannot read rank {peer}: {error}");
+                process.map(Some).map_err(unread)
+            }
+            Kind::Direct => Err(format!(
+                "nobody may read the memory of rank {peer}: its device does not let them, or \
+                 memory.single_copy is off there"
+            )),
+            Kind::Staged | Kind::Posted(_) => Err(format!(
+                "ranks {rank} and {peer} do not share memory"
+            )),
+        };
+        let all: std::result::Result<Vec<_>, String> =
+            kinds.iter().zip(offers).enumerate().map(reach).collect();
+        match all {
+            Ok(all) => (all, None),
+            Err(why) => (Vec::new(), Some(why)),
+        }
     }
 
     /// Whether all these pairs can go through host memory in place of a mapping.
@@ -364,6 +413,7 @@ impl<'a> Forming<'a> {
             direct: exports(Kind::Direct),
             staged: exports(Kind::Staged),
             bell: bell.unwrap_or_default(),
+            process: reads::token(self.world.process.as_ref()),
         }
         .encode();
         let all = self.round(number, &mine)?;
@@ -464,15 +514,28 @@ impl<'a> Forming<'a> {
         Ok(way)
     }
 
-    /// Second round: a mapping is used only if both ends could make it. What each rank tells.
-    fn confirm(&self, plans: &[Plan], number: u64) -> Result<Vec<Vec<u8>>> {
-        let reasons: Vec<_> = (plans.iter())
+    /// Second round: a mapping is used only if both ends could make it, and memory is read only if all can. The pairs that
+    /// are not mapped, and of each rank why it cannot read another. `None` if something is cut short.
+    fn confirm(&self, mapped: &Mapped, number: u64) -> Result<Option<(Refused, Vec<Option<String>>)>> {
+        let reasons: Vec<_> = (mapped.plans.iter())
             .map(|plan| match plan {
                 Plan::Failed(error) => Some(error.to_string()),
                 _ => None,
             })
             .collect();
-        self.round(number, &put_reasons(reasons.iter().map(Option::as_deref)))
+        let mut mine = Vec::new();
+        put_bytes(&mut mine, &put_reasons(reasons.iter().map(Option::as_deref)));
+        let unread = mapped.reads.as_ref().err();
+        put_bytes(&mut mine, unread.map_or("", String::as_str).as_bytes());
+        let all = self.round(number, &mine)?;
+        let parts = |bytes: &Vec<u8>| {
+            let mut reader = Reader(bytes);
+            let (refused, unread) = (reader.bytes()?.to_vec(), reader.bytes()?);
+            let unread = String::from_utf8_lossy(unread).into_owned();
+            Some((refused, (!unread.is_empty()).then_some(unread)))
+        };
+        let all: Option<(Vec<_>, Vec<_>)> = all.iter().map(parts).collect();
+        Ok(all.and_then(|(refused, unread)| Some((Refused::of(&refused)?, unread))))
     }
 
     /// Last round: windows of posted links.
@@ -551,6 +614,10 @@ struct Mapped {
     bells: Vec<Memory>,
     homes: Homes,
     fetches: Fetches,
+    /// By rank; empty if some cannot be read.
+    processes: Vec<Option<Memory>>,
+    /// At first why this rank cannot read another, or nothing; then what came of it on all ranks.
+    reads: std::result::Result<Reads, String>,
 }
 
 /// How a peer will be reached.

@@ -30,7 +30,7 @@ impl LetGo {
 
     /// Whether the peers are still to be told.
     pub(super) fn is_due(&self, shared: &Shared) -> bool {
-        let touches = shared.windows.are_reached() || !self.read.is_empty();
+        let touches = reaches_all(shared) || !self.read.is_empty();
         touches && !self.told.is_told()
     }
 
@@ -53,9 +53,14 @@ impl LetGo {
     }
 }
 
-/// The ranks that windows concern, which are all others, else some.
+/// Whether ranks reach each other's buffers: windows, or what they read of each other's memory.
+fn reaches_all(shared: &Shared) -> bool {
+    shared.windows.are_reached() || shared.fabric.reads().is_some()
+}
+
+/// The ranks that this concerns, which are all others, else some.
 fn concerned(shared: &Shared, some: &[u32]) -> impl Iterator<Item = u32> {
-    let all = shared.windows.are_reached();
+    let all = reaches_all(shared);
     let others = (0..shared.members.len() as u32).filter(|rank| *rank != shared.rank);
     others.filter(move |rank| all || some.contains(rank))
 }

@@ -21,6 +21,8 @@ pub(super) struct Offer {
     pub direct: [Vec<u8>; 2],
     pub staged: [Vec<u8>; 2],
     pub bell: Vec<u8>,
+    /// By what its memory is read.
+    pub process: Vec<u8>,
 }
 
 impl Offer {
@@ -38,6 +40,7 @@ impl Offer {
             put_bytes(&mut out, bytes);
         }
         put_bytes(&mut out, &self.bell);
+        put_bytes(&mut out, &self.process);
         out
     }
 
@@ -58,6 +61,7 @@ impl Offer {
             direct: [reader.bytes()?.to_vec(), reader.bytes()?.to_vec()],
             staged: [reader.bytes()?.to_vec(), reader.bytes()?.to_vec()],
             bell: reader.bytes()?.to_vec(),
+            process: reader.bytes()?.to_vec(),
         })
     }
 }
@@ -91,8 +95,8 @@ mod tests {
         prop::collection::vec(any::<u8>(), 0..40)
     }
 
-    fn offer(slots: u32, speed: (u64, u32), runs: [Vec<u8>; 5]) -> Offer {
-        let [a, b, c, d, bell] = runs;
+    fn offer(slots: u32, speed: (u64, u32), runs: [Vec<u8>; 6]) -> Offer {
+        let [a, b, c, d, bell, process] = runs;
         let mut support = Vec::new();
         put_bytes(&mut support, &u128::from(speed.0).to_le_bytes());
         put_bytes(&mut support, b"a device");
@@ -111,13 +115,14 @@ mod tests {
             direct: [a, b],
             staged: [c, d],
             bell,
+            process,
         }
     }
 
     proptest! {
         #[test]
         fn an_offer_travels_and_may_not_be_cut(
-            slots: u32, speed: (u64, u32), runs in prop::array::uniform5(run()), cut: prop::sample::Index,
+            slots: u32, speed: (u64, u32), runs in prop::array::uniform6(run()), cut: prop::sample::Index,
         ) {
             let sent = offer(slots, speed, runs);
             let bytes = sent.encode();
@@ -126,7 +131,7 @@ mod tests {
             prop_assert_eq!((came.slots, came.slot_bytes), (sent.slots, sent.slot_bytes));
             prop_assert_eq!((came.direct, came.staged), (sent.direct, sent.staged));
             prop_assert_eq!((came.support, came.records), (sent.support, sent.records));
-            prop_assert_eq!(came.bell, sent.bell);
+            prop_assert_eq!((came.bell, came.process), (sent.bell, sent.process));
             prop_assert!(Offer::parse(&bytes[..cut.index(bytes.len())]).is_none());
         }
 
@@ -142,7 +147,7 @@ mod tests {
 
         #[test]
         fn a_changed_bit_breaks_no_offer(
-            slots: u32, speed: (u64, u32), runs in prop::array::uniform5(run()),
+            slots: u32, speed: (u64, u32), runs in prop::array::uniform6(run()),
             at: prop::sample::Index, bit in 0..8_u32,
         ) {
             let mut bytes = offer(slots, speed, runs).encode();

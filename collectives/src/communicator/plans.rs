@@ -81,6 +81,12 @@ impl Key {
         }
     }
 
+    /// Whether peers may read the buffers, on every rank alike: each knows where in them its part is, and no window is there
+    /// to be used.
+    fn readable(&self) -> bool {
+        !self.windows && self.parts.is_none()
+    }
+
     fn op(&self) -> Option<ReduceOp> {
         match self.reduction {
             Some(ReductionKind::Op(op)) => Some(op),
@@ -197,6 +203,7 @@ impl Shared {
             },
             scaled: key.reduction == Some(ReductionKind::ScaledSum),
             windowed: choice.windowed,
+            reads: choice.template.reads_peers() && self.size() > 1,
             hash: hash as u32,
             program,
             direct: None,
@@ -227,6 +234,7 @@ impl Shared {
             element_bytes: key.dtype.size() as u32,
             slot_bytes: self.slot_bytes,
             windows: key.windows,
+            readable: key.readable(),
             deterministic: in_order || self.world.options.deterministic,
         };
         let chosen = match key.forced {
@@ -282,6 +290,7 @@ impl Shared {
             element_bytes: dtype.size() as u32,
             slot_bytes: self.slot_bytes,
             windows,
+            readable: !windows,
             deterministic: self.world.options.deterministic,
         };
         Ok(Explanation {
@@ -308,6 +317,7 @@ impl Shared {
             element_bytes: dtype.size() as u32,
             slot_bytes: self.slot_bytes,
             windows: false,
+            readable: true,
             deterministic: self.world.options.deterministic,
         };
         let largest = Communicator::LARGEST_OF_FRONT;

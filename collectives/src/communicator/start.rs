@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
+use unisono_hal::{MemoryKind, MemoryRequest};
 use unisono_plan::Op as PlanOp;
 use unisono_plan::geometry::Sizes;
 
@@ -12,7 +13,7 @@ use super::force::Forced;
 use super::shared::{Shared, mix};
 use super::window::{InPlace, Starts, Windowed};
 use crate::error::{Error, Result};
-use crate::execute::{CallShape, Ended, Flag, Gate, Mark, Op, Planned, State};
+use crate::execute::{Aside, CallShape, Ended, Flag, Gate, Mark, Op, Planned, State};
 use crate::progress::{Patience, progress};
 use crate::reduction::How;
 use crate::signature::{Call, CallKind};
@@ -70,7 +71,15 @@ impl Request<'_> {
 pub(super) struct Checked<'a> {
     request: Request<'a>,
     planned: Arc<Planned>,
+    reached: Reached,
+}
+
+/// By what peers reach the buffers of a call.
+#[derive(Default)]
+struct Reached {
     windowed: Option<Windowed>,
+    /// Room for input that they would find overwritten.
+    aside: Option<Aside>,
 }
 
 impl Checked<'_> {
@@ -88,11 +97,11 @@ impl Checked<'_> {
 impl Shared {
     /// Checks a request that is started later.
     pub(super) fn prepare<'a>(&self, request: Request<'a>) -> Result<Checked<'a>> {
-        let (planned, windowed) = self.check(&request)?;
+        let (planned, reached) = self.check(&request)?;
         Ok(Checked {
             request,
             planned,
-            windowed,
+            reached,
         })
     }
 
@@ -176,9 +185,9 @@ impl Shared {
         let Checked {
             request,
             planned,
-            windowed,
+            reached,
         } = call;
-        self.bind(state, planned, windowed, request, keep)
+        self.bind(state, planned, reached, request, keep)
     }
 
     /// Runs a request on this thread; returns when it is complete.
@@ -189,10 +198,10 @@ impl Shared {
         {
             return ended;
         }
-        let (planned, windowed) = self.check(&request)?;
+        let (planned, reached) = self.check(&request)?;
         let shape = shape.filter(|shape| self.can_repeat(shape, &request, &planned));
         let mut state = self.lane.lock();
-        let op = self.bind(&mut state, planned, windowed, request, None);
+        let op = self.bind(&mut state, planned, reached, request, None);
         if let Some(shape) = shape {
             state.expect_repeat(shape, &op);
         }
@@ -252,10 +261,10 @@ impl Shared {
         {
             return Ok(number);
         }
-        let (planned, windowed) = self.check(&request)?;
+        let (planned, reached) = self.check(&request)?;
         let shape = shape.filter(|shape| self.can_repeat(shape, &request, &planned));
         let mut state = self.lane.lock();
-        let op = self.bind(&mut state, planned, windowed, request, keep);
+        let op = self.bind(&mut state, planned, reached, request, keep);
         if let Some(shape) = shape {
             state.expect_repeat(shape, &op);
         }
@@ -296,7 +305,7 @@ impl Shared {
     }
 
     /// Whether the communicator can take a call now, and the call's plan.
-    fn check(&self, request: &Request<'_>) -> Result<(Arc<Planned>, Option<Windowed>)> {
+    fn check(&self, request: &Request<'_>) -> Result<(Arc<Planned>, Reached)> {
         if !fork::is(self.generation) {
             return Err(Error::ForkedProcess);
         }
@@ -312,23 +321,53 @@ impl Shared {
         };
         let planned = self.plan(request, windowed.is_some())?;
         let windowed = windowed.filter(|_| planned.windowed);
-        Ok((planned, windowed))
+        // Peers read this rank's input while this rank writes its output.
+        let is_overwritten = ends.input == ends.output && !op.runs_in_place(true);
+        let aside = match planned.reads && is_overwritten && ends.input != 0 {
+            true => Some(self.aside(request)?),
+            false => None,
+        };
+        Ok((planned, Reached { windowed, aside }))
+    }
+
+    /// Room for the input of a request.
+    fn aside(&self, request: &Request<'_>) -> Result<Aside> {
+        let elements = match request.asked.sizes {
+            Sizes::Equal(count) => count,
+            Sizes::Parts(parts) => parts.iter().sum(),
+        };
+        let bytes = elements.saturating_mul(request.dtype.size() as u64);
+        let room = MemoryRequest::new(MemoryKind::Data, bytes.max(1));
+        Ok(Aside {
+            of: request.asked.ends.input,
+            bytes,
+            memory: self.world.device.alloc(&room.lazy())?,
+        })
     }
 
     fn bind(
         &self,
         state: &mut State,
         planned: Arc<Planned>,
-        windowed: Option<Windowed>,
+        reached: Reached,
         request: Request<'_>,
         keep: Option<Box<dyn Any + Send>>,
     ) -> Op {
+        let Reached { windowed, aside } = reached;
         let call = self.sign(state, &planned, windowed.as_ref(), &request);
-        Op {
+        let mut op = Op {
             keep,
             peers: windowed.map(|w| w.peers).unwrap_or_default(),
             ..op_of(planned, call, &request)
+        };
+        if op.planned.reads {
+            if let Some(aside) = aside {
+                op.input = aside.memory.base();
+                op.aside = Some(aside);
+            }
+            op.ends = Some(Box::new([op.input, op.output]));
         }
+        op
     }
 
     /// The signature of a request.
@@ -406,6 +445,8 @@ fn op_of(planned: Arc<Planned>, call: Call, request: &Request<'_>) -> Op {
         input: ends.input,
         output: ends.output,
         peers: Arc::default(),
+        ends: None,
+        aside: None,
         reduction: request.reduction.clone(),
         keep: None,
         deadline: request.deadline,

@@ -4,6 +4,7 @@
 //! Lowering can stop after any step and go on later, so a long message needs no long batch.
 
 mod fetch;
+mod read;
 
 use std::collections::VecDeque;
 
@@ -88,6 +89,9 @@ impl Lowering<'_> {
         let geometry = &op.planned.geometry;
         if cursor.is_start() {
             op.before.iter().for_each(|mark| mark.write(self.stream));
+            if let Some(aside) = &op.aside {
+                self.stream.copy(aside.memory.base(), aside.of, aside.bytes);
+            }
         }
         let rounds = geometry.pieces() + u64::from(program.max_skew);
         while cursor.round < rounds {
@@ -208,8 +212,20 @@ impl Lowering<'_> {
             } if self.peers[*from as usize].lies == Lies::Copied => {}
             Action::Copy { dst, src } => {
                 let dst = self.resolve(op, dst, piece);
-                let src = self.resolve(op, src, piece);
-                self.copy(op, &dst, &src, piece);
+                match *src {
+                    Place::Peer {
+                        rank,
+                        buffer,
+                        blocks,
+                    } if op.ends.is_some() => self.read(op, &dst, (rank, buffer, blocks), piece),
+                    _ => {
+                        let src = self.resolve(op, src, piece);
+                        match op.planned.reads {
+                            true => self.stream_past(op, &dst, &src, piece),
+                            false => self.copy(op, &dst, &src, piece),
+                        }
+                    }
+                }
             }
             Action::Reduce { dst, a, b, last } => {
                 let dst = self.resolve(op, dst, piece);
@@ -230,6 +246,9 @@ impl Lowering<'_> {
             unchecked.expect(wait, peer.near.signal_host + flag, words);
         }
         peer.await_data(&self.own, self.stream, words, blocks, bytes);
+        if words.is_some() {
+            self.keep_ends(op, from);
+        }
     }
 
     fn put(&mut self, op: &Op, to: u32, value: &Value, piece: u64, is_large: bool) {
@@ -273,6 +292,9 @@ impl Lowering<'_> {
                     bytes,
                 });
             }
+        }
+        if words.is_some() {
+            self.tell_ends(op, to);
         }
         if !posted
             && is_large

@@ -30,7 +30,7 @@ pub(crate) use holdings::{Bells, Holdings, Kept};
 pub(crate) use lane::{Lane, OnFailure, is_abort};
 pub(crate) use left::sweep;
 pub(crate) use mark::{Flag, Gate, Mark};
-pub(crate) use op::{Op, PeerBuffers, Planned};
+pub(crate) use op::{Aside, Op, PeerBuffers, Planned};
 pub(crate) use peer::{Fetch, Near, Own, Peer, Posted, SIGNAL_WINDOW, SLOTS_WINDOW, Way};
 pub(crate) use repeat::{CallShape, Ended};
 pub(crate) use state::{HEARD, State};

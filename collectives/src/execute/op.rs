@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use unisono_hal::Memory;
 use unisono_plan::geometry::Sizes;
 use unisono_plan::{Algorithm, Geometry, Op as PlanOp, Program, Shape};
 
@@ -31,6 +32,8 @@ pub(crate) struct Planned {
     pub scaled: bool,
     /// Whether the program reaches into the peers' windows.
     pub windowed: bool,
+    /// Whether ranks read each other's buffers, wherever these are; not all of them need to.
+    pub reads: bool,
     /// A hash of all that ranks must agree on about how it runs.
     pub hash: u32,
     /// How the calling thread may run it by itself.
@@ -66,11 +69,28 @@ impl Planned {
         u64::from(self.program.scratch_instances()) * self.scratch_instance_bytes()
     }
 
-    /// Bytes of scratch for all pieces in flight: the plan's, then the scaled input.
+    /// Bytes of scratch: for all pieces in flight the plan's, then the scaled input; then what peers tell.
     pub(super) fn scratch_bytes(&self) -> u64 {
+        let told = if self.reads { self.program.ranks } else { 0 };
+        self.told_offset() + PEER_ENDS * u64::from(told)
+    }
+
+    /// Where in scratch the addresses of the peers' buffers lie.
+    pub(super) fn told_offset(&self) -> u64 {
         let scaled = u64::from(self.program.scratch_instances()) * self.scaled_instance_bytes();
         self.plan_scratch_bytes() + scaled
     }
+}
+
+/// Bytes of the addresses of a peer's two buffers.
+pub(super) const PEER_ENDS: u64 = 16;
+
+/// Input of a call in place that peers would find overwritten: it is first put aside.
+pub(crate) struct Aside {
+    /// Where it lies, and where to.
+    pub of: u64,
+    pub bytes: u64,
+    pub memory: Memory,
 }
 
 /// Addresses of a peer's buffers, for windowed plans.
@@ -92,6 +112,10 @@ pub(crate) struct Op {
     pub output: u64,
     /// By rank; empty unless the plan is windowed.
     pub peers: Arc<[PeerBuffers]>,
+    /// Of a plan whose ranks read each other's buffers: `input` and `output`, as peers are told.
+    pub ends: Option<Box<[u64; 2]>>,
+    /// What is first copied to where `input` is then.
+    pub aside: Option<Aside>,
     /// How contributions are combined; a user's function lives as long as this.
     pub reduction: Option<Reduction>,
     /// Buffers that must live until the op is complete.
@@ -134,6 +158,7 @@ impl Planned {
             divisor: 0,
             scaled: false,
             windowed: false,
+            reads: false,
             hash: 0,
             direct: None,
         });
@@ -152,6 +177,8 @@ impl Op {
             input: 0,
             output: 0,
             peers: Arc::default(),
+            ends: None,
+            aside: None,
             reduction: None,
             keep: None,
             deadline: Duration::MAX,

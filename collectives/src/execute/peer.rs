@@ -80,6 +80,8 @@ pub(crate) struct Peer {
     pub rank: u32,
     pub way: Way,
     pub near: Near,
+    /// What stands for its process in READs; 0 where its memory is not read.
+    pub process: u64,
     /// Puts sent and received so far.
     pub sent: u64,
     pub received: u64,
@@ -188,6 +190,7 @@ impl Peer {
             rank,
             way,
             near,
+            process: 0,
             sent: 0,
             received: 0,
             credits: 0,

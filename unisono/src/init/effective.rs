@@ -57,6 +57,7 @@ pub(super) fn options(init: &Init, effective: &Effective) -> Result<InitOptions,
         budget: cluster.memory.budget.get(),
         slot: cluster.memory.slot.get(),
         slots: cluster.memory.slots,
+        single_copy: cluster.memory.single_copy,
     };
     options.rules = rules::rules(&cluster.algorithms);
     if info.rank == 0 {

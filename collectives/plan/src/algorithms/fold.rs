@@ -8,8 +8,8 @@ use crate::ir::{Blocks, Buffer, Place};
 pub(super) enum Source {
     /// In the next slot of each channel.
     Slots,
-    /// In the peers' own buffers.
-    Peers,
+    /// In the peers' windows.
+    Windows,
 }
 
 /// `out = ((x0 + x1) + x2) + ...` for some blocks, on a communicator of at least two ranks.
@@ -61,7 +61,7 @@ impl Fold {
             return input(blocks);
         }
         match self.source {
-            Source::Peers => peer(rank, Buffer::In, blocks),
+            Source::Windows => peer(rank, Buffer::In, blocks),
             Source::Slots => {
                 b.wait(rank, blocks);
                 slot(rank, blocks)

@@ -1,4 +1,4 @@
-//! The mesh without slots: every rank reads what it needs from its peers' buffers, one pass over the data.
+//! The mesh without slots: every rank reads what it needs from its peers' buffers, one copy of each byte.
 //!
 //! No rank writes another's memory. So it needs no windows, but peers that let their memory be read: processes of one
 //! machine, where the system lets them. Each tells where its buffers are with its first signal.
@@ -7,33 +7,22 @@
 //! theirs. A rank leaves when it has heard "done" from every peer that may read its buffers, so the caller may overwrite
 //! them at once. The "done" of a piece is waited for after the next piece has been entered.
 //!
-//! all_reduce `3 a + 2 (S/p) b` each way; all_gather, reduce_scatter and all_to_all `2 a + (S/p) b`; broadcast
-//! `2 a + S b`.
+//! all_gather and all_to_all `2 a + (S/p) b`; broadcast `2 a + S b`. What reduces is not here: what was read would be
+//! written, and read again.
 //!
 //! There is no all_to_all in place: what a peer has yet to read would be overwritten.
 
 use crate::builder::{Builder, input, out, peer};
 use crate::ir::{Blocks, Buffer, Op};
 
-use super::fold::{Source, fold_in_rank_order};
 use super::windows::{between_signals, broadcast, pull_own_blocks};
 
 pub(super) fn build(b: &mut Builder) {
     let own = Blocks::one(b.rank());
     match b.op() {
-        Op::AllReduce => between_signals(b, |b| {
-            fold_in_rank_order(b, own, Source::Peers);
-            b.peers_above(Builder::signal);
-            // Who has reduced its block has read this rank's part of it, which may be overwritten then (in place).
-            b.peers_below(|b, rank| {
-                b.hear(rank);
-                pull(b, rank, Buffer::Out);
-            });
-        }),
-        Op::ReduceScatter => between_signals(b, |b| fold_in_rank_order(b, own, Source::Peers)),
         Op::AllGather => between_signals(b, |b| {
             b.copy(out(own), input(own));
-            b.peers_below(|b, rank| pull(b, rank, Buffer::In));
+            b.peers_below(pull);
         }),
         Op::AllToAll => between_signals(b, pull_own_blocks),
         Op::Broadcast { root } => broadcast(b, root),
@@ -42,8 +31,8 @@ pub(super) fn build(b: &mut Builder) {
 }
 
 /// Reads a peer's own block, to the same place of the output.
-fn pull(b: &mut Builder, rank: u32, from: Buffer) {
+fn pull(b: &mut Builder, rank: u32) {
     let block = Blocks::one(rank);
     b.with_blocks();
-    b.copy(out(block), peer(rank, from, block));
+    b.copy(out(block), peer(rank, Buffer::In, block));
 }

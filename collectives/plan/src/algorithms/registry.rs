@@ -138,10 +138,10 @@ impl Algorithm {
             Algorithm::Binomial => (op.root().is_some() || op == Op::AllReduce, false),
             Algorithm::DoubleBinaryTree => (whole || op == Op::AllReduce, false),
             Algorithm::ScatterAllGather | Algorithm::Chain => (whole, false),
-            Algorithm::MeshRead => {
-                let all = matches!(op, Op::AllReduce | Op::AllToAll | Op::Broadcast { .. });
-                (gathers || all, false)
-            }
+            Algorithm::MeshRead => (
+                matches!(op, Op::AllGather | Op::AllToAll | Op::Broadcast { .. }),
+                false,
+            ),
         };
         match (has, windowed, has_windowed) {
             (false, ..) => no("this algorithm doesn't have this operation"),
@@ -166,12 +166,7 @@ impl Algorithm {
     /// deterministic mode demands. True for operations that don't reduce.
     #[must_use]
     pub fn folds_in_rank_order(self, op: Op) -> bool {
-        let meshes = [
-            Algorithm::MeshOneShot,
-            Algorithm::MeshTwoShot,
-            Algorithm::MeshRead,
-        ];
-        !op.reduces() || meshes.contains(&self)
+        !op.reduces() || matches!(self, Algorithm::MeshOneShot | Algorithm::MeshTwoShot)
     }
 
     /// Whether ranks read their peers' buffers, wherever these lie: no windows, but memory that peers let others read.

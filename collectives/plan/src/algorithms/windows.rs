@@ -18,11 +18,11 @@ pub(super) fn build(b: &mut Builder) {
     let own = Blocks::one(b.rank());
     match b.op() {
         Op::AllReduce => between_signals(b, |b| {
-            fold_in_rank_order(b, own, Source::Peers);
+            fold_in_rank_order(b, own, Source::Windows);
             b.peers_above(|b, rank| b.copy(peer(rank, Buffer::Out, own), out(own)));
         }),
         Op::ReduceScatter => between_signals(b, |b| {
-            fold_in_rank_order(b, own, Source::Peers);
+            fold_in_rank_order(b, own, Source::Windows);
         }),
         Op::AllGather => between_signals(b, |b| {
             b.copy(out(own), input(own));

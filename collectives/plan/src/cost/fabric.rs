@@ -126,6 +126,8 @@ pub struct Fabric {
     missing: Arc<[(Family, String)]>,
     /// What links carry where a rank writes into a peer's window, if that is less.
     pub(super) written: Rate,
+    /// Ranks on each core, where these are more.
+    crowd: Ratio,
     /// How ranks read each other's memory, or why they do not.
     reads: Result<Reads, Arc<str>>,
     /// The fingerprint of the fabric of which this one is a calibrated version.
@@ -137,8 +139,11 @@ pub struct Fabric {
 pub struct Reads {
     /// What a core spends at each end of one read, besides the bytes, in picoseconds.
     pub call_ps: u64,
-    /// Bytes read.
+    /// Bytes read from memory.
     pub rate: Rate,
+    /// Bytes read from the cache of the core that has just written them: each line comes from there, and has to be taken
+    /// back when that core writes it again.
+    pub from_cache: Rate,
 }
 
 impl Fabric {
@@ -226,6 +231,7 @@ impl Fabric {
             shaped: Arc::default(),
             missing: Arc::default(),
             written: Rate::UNKNOWN,
+            crowd,
             reads: Err("nobody has said that its ranks can read each other's memory".into()),
             origin: None,
         })
@@ -303,6 +309,19 @@ impl Fabric {
     #[must_use]
     pub fn reads(&self) -> Option<Reads> {
         self.reads.as_ref().ok().copied()
+    }
+
+    /// How fast ranks read a message of so many bytes, if they can: from the caches of cores what lies there.
+    pub(super) fn reads_of(&self, bytes: Ratio) -> Option<(u64, Rate)> {
+        let Reads {
+            call_ps,
+            rate,
+            from_cache,
+        } = self.reads()?;
+        let cached = 2 * CORE_CACHE;
+        let is_cached = bytes.num * self.crowd.num < cached * bytes.den * self.crowd.den;
+        let rate = if is_cached { from_cache } else { rate };
+        Some((scaled(call_ps, self.crowd), rate.shared(self.crowd)))
     }
 
     /// What plans really took on this fabric, if that is known.

@@ -82,7 +82,7 @@ impl Rate {
 }
 
 /// A fraction: an amount in bytes, or how many times slower.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ratio {
     pub(super) num: u128,
     pub(super) den: u128,

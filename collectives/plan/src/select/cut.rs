@@ -70,8 +70,9 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// As few pieces as puts of at most `put_bytes` allow.
+    /// As few pieces as puts of at most `put_bytes` allow. What is read passes no slot: it is one piece.
     pub(super) fn cut(&self, put_bytes: u64) -> Result<Cut, String> {
+        let put_bytes = if self.is_read() { u64::MAX } else { put_bytes };
         let pieces = (self.whole)
             .pieces_for(self.layout.put_blocks, self.element_bytes, put_bytes)
             .map_err(|error| error.to_string())?;
@@ -103,6 +104,9 @@ impl<'a> Message<'a> {
             .filter(|_| self.is_to_all_at_once());
         let slot_bytes = cached.map_or(slot_bytes, |bytes| bytes.min(slot_bytes));
         let mut best = self.cut(slot_bytes)?;
+        if self.is_read() {
+            return Ok(best);
+        }
         let (mut pieces, mut put_bytes) = (best.pieces, slot_bytes);
         loop {
             put_bytes = self.largest_put(pieces).min(put_bytes) / 2;
@@ -117,6 +121,11 @@ impl<'a> Message<'a> {
                 best = finer;
             }
         }
+    }
+
+    /// Whether ranks copy the message straight from their peers' memory.
+    fn is_read(&self) -> bool {
+        self.plan == Plan::Flat(Algorithm::MeshRead)
     }
 
     /// Whether every rank sends to every other before it reads what came.

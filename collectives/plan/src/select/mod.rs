@@ -41,8 +41,8 @@ pub struct Request {
     pub slot_bytes: u64,
     /// Whether the buffers of all ranks are windows that all peers have mapped.
     pub windows: bool,
-    /// Whether peers may read the buffers: not where they do not hold what is asked for, nor where the call overwrites
-    /// what others have yet to read.
+    /// Whether peers may read the buffers by the addresses that they are told: not where blocks differ in size, nor where
+    /// they are windows.
     pub readable: bool,
     /// Whether the result must be the left fold in rank order.
     pub deterministic: bool,
@@ -338,7 +338,7 @@ fn candidate(
         candidate.why_not = Some(why.into());
     }
     if plan == Plan::Flat(Algorithm::MeshRead) && !request.readable {
-        let why = "peers cannot read what this call needs";
+        let why = "the buffers are windows, or blocks differ in size";
         candidate.why_not = Some(why.into());
     }
     if request.deterministic && !folds {

@@ -55,6 +55,12 @@ pub enum Template {
 }
 
 impl Template {
+    /// [`Algorithm::reads_peers`].
+    #[must_use]
+    pub fn reads_peers(&self) -> bool {
+        matches!(self, Template::Flat(algorithm) if algorithm.reads_peers())
+    }
+
     /// The name in configuration files and tables. That of an algorithm, in whatever order.
     #[must_use]
     pub fn name(&self) -> &'static str {

@@ -23,7 +23,7 @@ impl Direct {
     pub(crate) fn of(planned: &Planned, posted: bool) -> Option<Self> {
         let message = planned.geometry.count().checked_mul(planned.element)?;
         let most = if posted { POSTED } else { MESSAGE };
-        if planned.windowed || planned.scaled || message > most {
+        if planned.windowed || planned.reads || planned.scaled || message > most {
             return None;
         }
         let mut resolving = Resolving {

@@ -52,6 +52,9 @@ pub struct Memory {
     /// Slots of a channel: how far a sender may run ahead (default: 8, 2 to 1024).
     #[schemars(range(min = 2, max = 1024))]
     pub slots: u32,
+    /// Whether ranks on CPUs read each other's memory for long messages, where the system lets them, so that bytes are
+    /// copied once (default: true). Else they go through slots.
+    pub single_copy: bool,
 }
 
 impl Default for Memory {
@@ -60,6 +63,7 @@ impl Default for Memory {
             budget: Bytes::mib(256),
             slot: Bytes::kib(128),
             slots: 8,
+            single_copy: true,
         }
     }
 }

@@ -102,34 +102,24 @@ pub(super) fn windows(work: &mut Work, op: Op, m: &Message<'_>) {
 }
 
 /// The plan that reads the peers' memory: "enter" and "done", and one pass over the data, each peer's by a call of the
-/// operating system. What is reduced is read first.
+/// operating system. The root of a broadcast copies while others read.
 pub(super) fn reads(work: &mut Work, op: Op, m: &Message<'_>) {
     let mesh = m.fabric.mesh;
-    let Some(reads) = m.fabric.reads() else {
+    let Some((call_ps, rate)) = m.fabric.reads_of(m.s) else {
         return;
     };
     let read = Pattern {
-        rate: mesh.rate.min(reads.rate),
-        message_ps: mesh.message_ps.max(u128::from(reads.call_ps)),
+        rate: mesh.rate.min(rate),
+        message_ps: mesh.message_ps.max(u128::from(call_ps)),
         ..mesh
     };
     work.signals(mesh, 2);
     let mut round = |pattern, bytes| work.rounds(pattern, 1, bytes, Overlap::Latency);
     match op {
-        Op::AllReduce => {
-            round(read, m.share);
-            round(read, m.share);
-            work.signals(mesh, 1);
-            work.reduced.push(m.rest);
+        Op::Broadcast { .. } => {
+            round(read.with_fan(1), m.s);
+            work.copied.push(m.s);
         }
-        Op::ReduceScatter => {
-            round(read, m.share);
-            work.reduced.push(m.rest);
-        }
-        Op::Broadcast { .. } => round(read.with_fan(1), m.s),
-        _ => {
-            round(read, m.share);
-            work.copied.push(m.share);
-        }
+        _ => round(read, m.share),
     }
 }

@@ -1,0 +1,78 @@
+//! Whether the ranks of a communicator can read each other's memory, and at what speed: what `mesh_read` needs.
+//!
+//! Each rank tells the others by what its memory is read, tries theirs, and tells what came of it. It is used if all
+//! succeed in all, so every rank finds the same.
+
+use unisono_abi::command_kind::READ;
+use unisono_hal::{
+    Device, DeviceKind, ExportKind, Memory, MemoryKind, MemoryRequest, Place, SupportQuery,
+};
+use unisono_plan::cost::{Rate, Reads};
+
+use crate::options::InitOptions;
+
+/// What a core spends on one read besides the bytes: a call of the operating system, a look whether the process is
+/// there. Half of it at each end, by the model's way of counting.
+const CALL_PS: u64 = 500_000;
+/// What the system copies from another process's memory, page by page.
+const BYTES_PER_SECOND: u64 = 8_000_000_000;
+
+/// The same where its core has just written it and will write it again. `cargo xtask peers -- --dirty --ops all_gather --sizes 64K`
+/// with `algorithms: [{use: mesh_read}]`, on an Intel Xeon of 2 cores.
+const CACHED_BYTES_PER_SECOND: u64 = 1_000_000_000;
+
+/// How fast ranks read each other's memory.
+pub(super) fn speed() -> Reads {
+    Reads {
+        call_ps: CALL_PS,
+        rate: Rate::bytes_per_second(BYTES_PER_SECOND),
+        from_cache: Rate::bytes_per_second(CACHED_BYTES_PER_SECOND),
+    }
+}
+
+/// What stands for this process, for peers that read its memory; none where its device does not read theirs.
+pub(crate) fn own(device: &Device, options: &InitOptions) -> Option<Memory> {
+    let info = device.info();
+    let is_plain = info.kind == DeviceKind::Cpu && info.reaches(unisono_abi::reach::HOST);
+    let reads = device.supports(&SupportQuery {
+        command: READ,
+        dtype: 0,
+        reduction: 0,
+        source: Place::Device,
+        destination: Place::Device,
+    });
+    if !options.memory.single_copy || !is_plain || !reads {
+        return None;
+    }
+    let request = MemoryRequest::new(MemoryKind::Process, 64).exportable();
+    // A plugin of an earlier contract has none.
+    device.alloc(&request).ok()
+}
+
+/// By what peers read this process's memory; empty if they do not.
+pub(super) fn token(own: Option<&Memory>) -> Vec<u8> {
+    let token = own.map(|memory| memory.export(ExportKind::Process));
+    token.and_then(Result::ok).unwrap_or_default()
+}
+
+/// Of all ranks what each told of its reads: nothing, or why one fails.
+pub(super) fn of_all(told: &[Option<String>]) -> Result<Reads, String> {
+    match told.iter().flatten().next() {
+        None if told.len() > 1 => Ok(speed()),
+        None => Err("there is no other rank to read".to_owned()),
+        Some(why) => Err(why.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_rank_that_cannot_is_enough() {
+        let no = || Some("rank 1 cannot read rank 0: no".to_owned());
+        assert!(of_all(&[None, None, None]).is_ok());
+        assert_eq!(of_all(&[None, no(), None]), Err(no().unwrap()));
+        assert!(of_all(&[None]).is_err());
+    }
+}
