@@ -1,0 +1,232 @@
+//! Ranks that read each other's memory: calls are right wherever buffers lie, and end well or badly as others do.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use unisono::plan::select::{Override, Overrides};
+use unisono::{Algorithm, Communicator, DataType, Error, InitOptions, Op, Rules};
+use unisono_tests::{Job, Rank, threads, watchdog};
+
+const MS: Duration = Duration::from_millis(1);
+const LIMIT: Duration = Duration::from_secs(60);
+/// Each rank's block in tests that stop a rank in the middle of reading it.
+const BLOCK: usize = 256 << 20;
+
+/// What has a plan that reads does so, from this size on.
+fn read_from(options: &mut InitOptions, bytes: u64) {
+    let wanted = move |kind: unisono::plan::OpKind| Override {
+        op: Some(kind),
+        bytes: bytes..=u64::MAX,
+        algorithm: Algorithm::MeshRead.into(),
+        windowed: None,
+        put_bytes: None,
+    };
+    options.rules = Rules::new(move |_, _| Overrides {
+        rules: [Op::AllGather, Op::AllToAll, Op::Broadcast { root: 0 }]
+            .map(|op| wanted(op.kind()))
+            .into(),
+    });
+}
+
+/// What `from` gives `to` at a place, in a round.
+fn given(from: u32, to: u32, at: usize, round: u64) -> u64 {
+    u64::from(from) << 52 | u64::from(to) << 40 | round << 32 | at as u64
+}
+
+/// Calls of all kinds, of several lengths, in place and out; in place on some ranks alone too.
+fn calls_are_right(world: &Communicator, counts: &[usize]) {
+    let (rank, ranks) = (world.rank(), world.size());
+    for &count in counts {
+        let whole = count * ranks as usize;
+        for round in 0..4 {
+            let expected = |at: usize, to: u32| given((at / count) as u32, to, at % count, round);
+            let own: Vec<u64> = (0..count).map(|at| given(rank, 0, at, round)).collect();
+            let mut all = vec![0; whole];
+            world.all_gather(&own, &mut all).expect("all_gather");
+            assert!((0..whole).all(|at| all[at] == expected(at, 0)));
+            let mut all = vec![0; whole];
+            all[rank as usize * count..][..count].copy_from_slice(&own);
+            world.all_gather_in_place(&mut all).expect("in place");
+            assert!((0..whole).all(|at| all[at] == expected(at, 0)));
+
+            let sent = |at: usize| given(rank, (at / count) as u32, at % count, round);
+            let mut send: Vec<u64> = (0..whole).map(sent).collect();
+            // Whether it is in place is each rank's own business.
+            let is_in_place = match round {
+                0 => false,
+                1 => true,
+                _ => (u64::from(rank) + round).is_multiple_of(2),
+            };
+            if is_in_place {
+                world.all_to_all_in_place(&mut send).expect("in place");
+                assert!((0..whole).all(|at| send[at] == expected(at, rank)));
+            } else {
+                let mut got = vec![0; whole];
+                world.all_to_all(&send, &mut got).expect("all_to_all");
+                assert!((0..whole).all(|at| got[at] == expected(at, rank)));
+                assert!((0..whole).all(|at| send[at] == sent(at)), "read alone");
+            }
+
+            let root = (round as u32 + 1) % ranks;
+            let mut data: Vec<u64> = (0..count).map(|at| given(rank, 7, at, round)).collect();
+            world.broadcast(&mut data, root).expect("broadcast");
+            assert!((0..count).all(|at| data[at] == given(root, 7, at, round)));
+        }
+    }
+}
+
+fn reads(world: &Communicator) {
+    for op in [Op::AllGather, Op::AllToAll, Op::Broadcast { root: 0 }] {
+        let plan = world.explain(op, 1 << 20, DataType::U64).expect("a plan");
+        assert_eq!(plan.algorithm(), "mesh_read");
+    }
+}
+
+#[test]
+fn threads_that_read_each_other_get_what_was_sent() {
+    for ranks in [2, 3, 5, 8] {
+        threads(
+            ranks,
+            |options| read_from(options, 1),
+            |world| {
+                reads(&world);
+                calls_are_right(&world, &[1, 7, 1000, 70_001]);
+                world.finalize().expect("finalize");
+            },
+        );
+    }
+}
+
+#[test]
+fn processes_that_read_each_other_get_what_was_sent() {
+    let test = "processes_that_read_each_other_get_what_was_sent";
+    let _limit = watchdog(test, LIMIT);
+    for ranks in [2, 3, 4] {
+        let job = Job::new(test, ranks).start(|rank| {
+            let world = rank.init(|options| read_from(options, 1));
+            reads(&world);
+            calls_are_right(&world, &[1, 1000, 300_001]);
+            // Beside calls that go through slots, and in a group of ranks.
+            let half = world.split(Some(world.rank() % 2), 0);
+            let half = half.expect("split").expect("a part of it");
+            let mut numbers = vec![0; half.size() as usize];
+            half.all_gather(&[world.rank()], &mut numbers).expect("all_gather");
+            let expected = (0..world.size()).filter(|other| other % 2 == world.rank() % 2);
+            assert!(expected.eq(numbers));
+            world.finalize().expect("finalize");
+        });
+        let _exits = job.succeed();
+    }
+}
+
+#[test]
+fn long_calls_are_read_by_themselves_and_not_where_that_is_off() {
+    for single_copy in [true, false] {
+        threads(
+            2,
+            move |options| options.memory.single_copy = single_copy,
+            move |world| {
+                let plan = world.explain(Op::AllToAll, 64 << 20, DataType::F32);
+                let plan = plan.expect("a plan");
+                assert_eq!(plan.algorithm() == "mesh_read", single_copy, "{plan}");
+                world.finalize().expect("finalize");
+            },
+        );
+    }
+}
+
+#[test]
+fn one_rank_that_is_not_to_be_read_is_enough() {
+    threads(
+        3,
+        |options| {
+            read_from(options, 1 << 20);
+            options.memory.single_copy = options.rank != 1;
+        },
+        |world| {
+            let error = world.explain(Op::AllGather, 1 << 20, DataType::F32);
+            let error = error.expect_err("it is forced").to_string();
+            assert!(
+                error.contains("mesh_read is forced") && error.contains("memory.single_copy"),
+                "{error}"
+            );
+            let mut all = vec![0; 3];
+            world.all_gather(&[world.rank()], &mut all).expect("short ones go on");
+            assert_eq!(all, [0, 1, 2]);
+            world.finalize().expect("finalize");
+        },
+    );
+}
+
+/// Rank 1 is stopped while it reads rank 0's memory, and rank 0 then aborts; rank 1 goes on half a second later. Says how
+/// long rank 0's call took to fail.
+fn abort_while_the_peer_reads(rank: &Rank) {
+    let world = rank.init(|options| {
+        read_from(options, BLOCK as u64);
+        options.timeouts.abort_drain = 20_000 * MS;
+    });
+    let mut pids = [0_u32; 2];
+    world
+        .all_gather(&[std::process::id()], &mut pids)
+        .expect("all_gather");
+    let mut data = vec![7_u8; BLOCK];
+    world.barrier().expect("barrier");
+    if rank.rank == 1 {
+        let error = world.broadcast(&mut data, 0).expect_err("an abort");
+        assert!(matches!(error, Error::Aborted { .. }), "{error}");
+        return;
+    }
+    let peer = Pid::from_raw(pids[1] as i32).expect("a process");
+    let abort = world.abort_handle();
+    std::thread::scope(|scope| {
+        let caller = scope.spawn(|| {
+            let error = world.broadcast(&mut data, 0).expect_err("an abort");
+            assert!(matches!(error, Error::Aborted { .. }), "{error}");
+            Instant::now()
+        });
+        // It takes tens of milliseconds to read so much.
+        std::thread::sleep(10 * MS);
+        kill_process(peer, Signal::STOP).expect("a signal");
+        std::thread::sleep(50 * MS);
+        let since = Instant::now();
+        abort.abort("enough");
+        std::thread::sleep(500 * MS);
+        kill_process(peer, Signal::CONT).expect("a signal");
+        let failed = caller.join().expect("no panic");
+        rank.say(&format!("took {}", (failed - since).as_millis()));
+    });
+}
+
+/// Its memory is the caller's again when the call has failed: nobody takes what is written there then for data.
+#[test]
+fn a_failed_call_waits_for_peers_that_still_read() {
+    let test = "a_failed_call_waits_for_peers_that_still_read";
+    let _limit = watchdog(test, LIMIT);
+    let ranks = Job::new(test, 2).start(|rank| abort_while_the_peer_reads(&rank));
+    let took: u64 = ranks.succeed()[0].answer("took").parse().expect("a number");
+    assert!((490..5_000).contains(&took), "{took} ms");
+}
+
+/// Whoever reads of a process that ends gets an error that names the rank, and neither hangs nor takes what it got.
+#[test]
+fn a_rank_that_dies_while_it_is_read_is_named() {
+    let test = "a_rank_that_dies_while_it_is_read_is_named";
+    let _limit = watchdog(test, LIMIT);
+    let mut ranks = Job::new(test, 3).start(|rank| {
+        let world = rank.init(|options| read_from(options, BLOCK as u64));
+        let mut data = vec![7_u8; BLOCK];
+        world.barrier().expect("barrier");
+        if rank.rank == 0 {
+            rank.say("in it");
+        }
+        let error = world.broadcast(&mut data, 0).expect_err("its root is dead");
+        rank.say(&format!("error {error}"));
+    });
+    ranks.wait_for(0, "in it").expect("it comes so far");
+    std::thread::sleep(10 * MS);
+    ranks.kill(0);
+    for exit in &ranks.finish()[1..] {
+        let error = exit.answer("error");
+        assert!(error.contains("rank 0"), "{error}");
+    }
+}
