@@ -288,12 +288,17 @@ impl Peer {
         if self.lies == Lies::There {
             return self.far_slot(own);
         }
-        let last = self.received.wrapping_sub(1);
         if self.current_inline {
-            let flag = own.flag_of(last);
-            return self.near.signal + own.arena.data_flag(self.rank, flag) + INLINE_OFFSET;
+            return self.current_line(own);
         }
+        let last = self.received.wrapping_sub(1);
         self.near.slots + own.arena.slot(self.rank, own.slot_of(last))
+    }
+
+    /// Where the flag's line of the put that was waited for last has room.
+    pub(super) fn current_line(&self, own: &Own) -> u64 {
+        let flag = own.flag_of(self.received.wrapping_sub(1));
+        self.near.signal + own.arena.data_flag(self.rank, flag) + INLINE_OFFSET
     }
 
     /// The number of the flag that the next put to the peer raises.

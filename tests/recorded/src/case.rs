@@ -79,6 +79,11 @@ impl Case {
         cases.filter(|case| case.op.is_collective() && case.op != Op::Barrier)
     }
 
+    /// Whether ranks reach into each other's buffers.
+    pub(crate) fn reaches_peers(&self) -> bool {
+        self.windowed || self.algorithm == Family::from(Algorithm::MeshRead)
+    }
+
     /// The name of its communicator, by which its plan is forced.
     pub(crate) fn name(&self) -> String {
         let how = if self.windowed { "windowed" } else { "staged" };

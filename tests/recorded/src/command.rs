@@ -2,8 +2,8 @@
 #![allow(unsafe_code, reason = "a batch is bytes in the layout of the contract")]
 
 use unisono_abi::{
-    CMD_WORDS, Command as Head, CommandCopy, CommandPut, CommandReduce, CommandSignal, CommandWait,
-    command_kind as kind,
+    CMD_WORDS, Command as Head, CommandCopy, CommandPut, CommandRead, CommandReduce, CommandSignal,
+    CommandWait, command_kind as kind,
 };
 
 /// A command of a stream or link, with the addresses that it was given.
@@ -14,6 +14,14 @@ pub(crate) enum Command {
     Signal(CommandSignal),
     Wait(CommandWait),
     Put(CommandPut),
+    Read(CommandRead),
+    /// A copy of two addresses into a flag's line: a rank tells where its buffers are.
+    Tell {
+        line: u64,
+        ends: [u64; 2],
+    },
+    /// A copy of them out of the line.
+    Keep(CommandCopy),
     /// Of another kind, which the replay refuses.
     Other(u16),
     /// Not a command: the call with this number has returned to its caller.
@@ -24,8 +32,12 @@ pub(crate) enum Command {
 ///
 /// # Safety
 /// The plugin has accepted them, so they are as the contract says: each 8-byte aligned and as long
-/// as its kind at least.
-pub(crate) unsafe fn decode(batch: *const u8, count: u32) -> Vec<Command> {
+/// as its kind at least. What they read is there.
+pub(crate) unsafe fn decode(
+    batch: *const u8,
+    count: u32,
+    is_signal: impl Fn(u64) -> bool,
+) -> Vec<Command> {
     let mut at = batch;
     let mut commands = Vec::with_capacity(count as usize);
     for _ in 0..count {
@@ -38,7 +50,16 @@ pub(crate) unsafe fn decode(batch: *const u8, count: u32) -> Vec<Command> {
             };
         }
         commands.push(match head.kind {
-            kind::COPY => read!(Copy, CommandCopy),
+            kind::COPY => match read!(Copy, CommandCopy) {
+                Command::Copy(copy) if is_signal(copy.dst) => Command::Tell {
+                    line: copy.dst,
+                    // SAFETY: the caller says that it is there; two addresses are all that is written to a line.
+                    ends: unsafe { (copy.src as usize as *const [u64; 2]).read() },
+                },
+                Command::Copy(copy) if is_signal(copy.src) => Command::Keep(copy),
+                copy => copy,
+            },
+            kind::READ => read!(Read, CommandRead),
             kind::REDUCE => read!(Reduce, CommandReduce),
             kind::SIGNAL => read!(Signal, CommandSignal),
             kind::WAIT => read!(Wait, CommandWait),

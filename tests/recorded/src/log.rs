@@ -148,6 +148,12 @@ pub(crate) fn allocated(is_signal: bool, at: Range<u64>) {
     });
 }
 
+/// Whether an address is of memory for flags.
+pub(crate) fn is_signal(address: u64) -> bool {
+    let found = with(|_, log| (log.signals.iter()).any(|region| region.at.contains(&address)));
+    found.unwrap_or(false)
+}
+
 fn with<T>(then: impl FnOnce(&mut HashMap<usize, usize>, &mut Log) -> T) -> Option<T> {
     let mut recorder = lock();
     let recorder = recorder.as_mut()?;

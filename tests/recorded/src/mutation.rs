@@ -139,7 +139,9 @@ fn vouches(program: &Program, queue: usize, step: usize, within: Range<usize>) -
 /// Whether some steps write any of these cells.
 fn writes(steps: &[Step], cells: Range<u32>) -> bool {
     steps.iter().any(|step| match step {
-        Step::Copy { dst, .. } | Step::Reduce { dst, .. } => cells.contains(dst),
+        Step::Copy { dst, .. } | Step::Reduce { dst, .. } | Step::Read { dst, .. } => {
+            cells.contains(dst)
+        }
         Step::Put { src, dst, .. } => !src.is_empty() && cells.contains(dst),
         _ => false,
     })

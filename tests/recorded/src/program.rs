@@ -71,6 +71,23 @@ pub(crate) enum Step {
         signal: Option<Raise>,
         done: Option<Raise>,
     },
+    /// A rank tells where its buffers are, in a flag's line.
+    Tell {
+        line: u64,
+        ends: [u64; 2],
+    },
+    /// The other keeps it.
+    Keep {
+        dst: u64,
+        src: u64,
+    },
+    /// Reads a peer's buffer, which begins where was told.
+    Read {
+        dst: u32,
+        base: u64,
+        offset: u64,
+        len: u32,
+    },
     /// The call with this number has returned to its caller.
     End(u32),
 }
@@ -214,8 +231,22 @@ impl Translation<'_> {
                     done: done.transpose()?,
                 }
             }
+            Command::Tell { line, ends } => Step::Tell {
+                line: *line,
+                ends: *ends,
+            },
+            Command::Keep(c) if c.repeat == 1 && c.bytes == 16 => Step::Keep {
+                dst: c.dst,
+                src: c.src,
+            },
+            Command::Read(c) => Step::Read {
+                dst: self.memory.cell(c.dst, c.bytes)?,
+                base: c.base,
+                offset: c.offset,
+                len: len(c.bytes)?,
+            },
             Command::End(call) => Step::End(*call),
-            Command::Copy(_) | Command::Reduce(_) | Command::Put(_) => {
+            Command::Copy(_) | Command::Keep(_) | Command::Reduce(_) | Command::Put(_) => {
                 return Err("one piece was expected".to_owned());
             }
             Command::Other(kind) => return Err(format!("nothing here needs kind {kind}")),

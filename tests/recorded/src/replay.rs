@@ -15,6 +15,7 @@
 //! counts as a write of them. At the end every signal has been waited for once, and every slot given
 //! back.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::mutation::Mutation;
@@ -74,6 +75,8 @@ struct Machine<'a> {
     values: Vec<Option<Value>>,
     traces: Traces,
     slots: Slots,
+    /// By address, where buffers are that ranks read.
+    told: HashMap<u64, u64>,
     expressions: Expressions,
 }
 
@@ -94,6 +97,7 @@ impl<'a> Machine<'a> {
             values: vec![None; program.memory.cells()],
             traces: Traces::new(program.memory.cells()),
             slots: Slots::new(program.memory.slots()),
+            told: HashMap::new(),
             expressions: Expressions::default(),
         };
         for (call, ranks) in (0..).zip(&program.calls) {
@@ -185,6 +189,24 @@ impl<'a> Machine<'a> {
                 {
                     self.raise(queue, *done)?;
                 }
+            }
+            Step::Tell { line, ends } => {
+                self.told.extend((*line..).step_by(8).zip(*ends));
+            }
+            Step::Keep { dst, src } => {
+                for at in [0, 8] {
+                    let end = self.told(src + at)?;
+                    self.told.insert(dst + at, end);
+                }
+            }
+            Step::Read {
+                dst,
+                base,
+                offset,
+                len,
+            } => {
+                let from = self.told(*base)?.wrapping_add(*offset);
+                self.read(queue, *dst, from, *len)?;
             }
             Step::End(call) => self.end(queue, *call)?,
         }

@@ -84,10 +84,13 @@ fn reads(world: &Communicator) {
 
 #[test]
 fn threads_that_read_each_other_get_what_was_sent() {
-    for ranks in [2, 3, 5, 8] {
+    for (ranks, direct) in [(2, true), (2, false), (3, true), (5, false), (8, true)] {
         threads(
             ranks,
-            |options| read_from(options, 1),
+            move |options| {
+                read_from(options, 1);
+                options.direct = direct;
+            },
             |world| {
                 reads(&world);
                 calls_are_right(&world, &[1, 7, 1000, 70_001]);

@@ -36,6 +36,7 @@ impl Memory {
                         touched.extend([c.dst, c.a, c.b].map(|at| at..at + bytes));
                     }
                     Command::Put(c) => touched.push(c.src..c.src + c.bytes),
+                    Command::Read(c) => touched.push(c.dst..c.dst + c.bytes),
                     _ => {}
                 }
             }

@@ -2,6 +2,7 @@
 
 use super::expressions::Value;
 use super::slots::Said;
+use crate::program::ELEMENT;
 use super::{Fault, Machine};
 
 impl Machine<'_> {
@@ -11,6 +12,26 @@ impl Machine<'_> {
             self.store(queue, dst + i, value)?;
         }
         Ok(())
+    }
+
+    /// Reads elements of a peer's buffer at an address.
+    pub(super) fn read(
+        &mut self,
+        queue: usize,
+        dst: u32,
+        from: u64,
+        len: u32,
+    ) -> Result<(), Fault> {
+        let src = self.program.memory.cell(from, u64::from(len) * ELEMENT);
+        let src = src.map_err(|place| Fault::Undefined { place })?;
+        self.copy(queue, dst, src, len)
+    }
+
+    /// Where a buffer is, as a rank has told.
+    pub(super) fn told(&self, at: u64) -> Result<u64, Fault> {
+        self.told.get(&at).copied().ok_or_else(|| Fault::Undefined {
+            place: "where a peer's buffer is".to_owned(),
+        })
     }
 
     pub(super) fn reduce(
