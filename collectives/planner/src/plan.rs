@@ -384,7 +384,10 @@ pub fn sources(network: &Network, op: Op, bound: Option<&Bound>) -> (Vec<Source>
 /// Templates that suit the network: the algorithms in natural order, and in the order in which
 /// islands lie beside each other if that is another one; rings; levels of islands.
 fn templates(network: &Network, op: Op) -> Vec<Template> {
-    let mut templates: Vec<Template> = Algorithm::OVER_LINKS.into_iter().map(Template::from).collect();
+    let mut templates: Vec<Template> = Algorithm::OVER_LINKS
+        .into_iter()
+        .map(Template::from)
+        .collect();
     let pairs = network.ranks() == 1 || !op.is_collective();
     if pairs || op == Op::Barrier {
         return templates;

@@ -304,9 +304,9 @@ impl<'a> Forming<'a> {
                 "nobody may read the memory of rank {peer}: its device does not let them, or \
                  memory.single_copy is off there"
             )),
-            Kind::Staged | Kind::Posted(_) => Err(format!(
-                "ranks {rank} and {peer} do not share memory"
-            )),
+            Kind::Staged | Kind::Posted(_) => {
+                Err(format!("ranks {rank} and {peer} do not share memory"))
+            }
         };
         let all: std::result::Result<Vec<_>, String> =
             kinds.iter().zip(offers).enumerate().map(reach).collect();
@@ -516,7 +516,11 @@ impl<'a> Forming<'a> {
 
     /// Second round: a mapping is used only if both ends could make it, and memory is read only if all can. The pairs that
     /// are not mapped, and of each rank why it cannot read another. `None` if something is cut short.
-    fn confirm(&self, mapped: &Mapped, number: u64) -> Result<Option<(Refused, Vec<Option<String>>)>> {
+    fn confirm(
+        &self,
+        mapped: &Mapped,
+        number: u64,
+    ) -> Result<Option<(Refused, Vec<Option<String>>)>> {
         let reasons: Vec<_> = (mapped.plans.iter())
             .map(|plan| match plan {
                 Plan::Failed(error) => Some(error.to_string()),
@@ -524,7 +528,10 @@ impl<'a> Forming<'a> {
             })
             .collect();
         let mut mine = Vec::new();
-        put_bytes(&mut mine, &put_reasons(reasons.iter().map(Option::as_deref)));
+        put_bytes(
+            &mut mine,
+            &put_reasons(reasons.iter().map(Option::as_deref)),
+        );
         let unread = mapped.reads.as_ref().err();
         put_bytes(&mut mine, unread.map_or("", String::as_str).as_bytes());
         let all = self.round(number, &mine)?;

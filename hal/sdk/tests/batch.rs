@@ -147,10 +147,15 @@ fn what_breaks_the_contract_is_refused() {
         let process = 0;
         p.read(0, abi::CommandRead { process, ..read() });
     });
-    case("read from an address that is told nowhere", ALL, Invalid, &|p| {
-        let base = 0;
-        p.read(0, abi::CommandRead { base, ..read() });
-    });
+    case(
+        "read from an address that is told nowhere",
+        ALL,
+        Invalid,
+        &|p| {
+            let base = 0;
+            p.read(0, abi::CommandRead { base, ..read() });
+        },
+    );
     case("read from an odd address", ALL, Invalid, &|p| {
         let base = 12;
         p.read(0, abi::CommandRead { base, ..read() });

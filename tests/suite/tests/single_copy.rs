@@ -113,7 +113,8 @@ fn processes_that_read_each_other_get_what_was_sent() {
             let half = world.split(Some(world.rank() % 2), 0);
             let half = half.expect("split").expect("a part of it");
             let mut numbers = vec![0; half.size() as usize];
-            half.all_gather(&[world.rank()], &mut numbers).expect("all_gather");
+            half.all_gather(&[world.rank()], &mut numbers)
+                .expect("all_gather");
             let expected = (0..world.size()).filter(|other| other % 2 == world.rank() % 2);
             assert!(expected.eq(numbers));
             world.finalize().expect("finalize");
@@ -154,7 +155,9 @@ fn one_rank_that_is_not_to_be_read_is_enough() {
                 "{error}"
             );
             let mut all = vec![0; 3];
-            world.all_gather(&[world.rank()], &mut all).expect("short ones go on");
+            world
+                .all_gather(&[world.rank()], &mut all)
+                .expect("short ones go on");
             assert_eq!(all, [0, 1, 2]);
             world.finalize().expect("finalize");
         },

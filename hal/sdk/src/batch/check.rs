@@ -2,8 +2,8 @@
 
 use unisono_abi::{
     CMD_STREAMING, CMD_WORDS, Command as Head, CommandCall, CommandCopy, CommandEvent, CommandPut,
-    CommandRead, CommandReduce, CommandScale, CommandSignal, CommandWait, command_kind as kind, dtype,
-    reduction,
+    CommandRead, CommandReduce, CommandScale, CommandSignal, CommandWait, command_kind as kind,
+    dtype, reduction,
 };
 
 use super::Kinds;

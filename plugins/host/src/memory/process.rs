@@ -3,7 +3,10 @@
 //! Who is read says where in its memory a random number lies; who finds it there has reached the process that told of it.
 //! A process id may pass to another process when its owner ends, but not unseen: the descriptor that is held then says
 //! that it has ended, and what was read before that is its own.
-#![allow(unsafe_code, reason = "reads memory by address, of this process and of others")]
+#![allow(
+    unsafe_code,
+    reason = "reads memory by address, of this process and of others"
+)]
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -49,7 +52,10 @@ pub(crate) struct Process(Reach);
 enum Reach {
     /// It is this one.
     Own,
-    Other { pid: i32, alive: OwnedFd },
+    Other {
+        pid: i32,
+        alive: OwnedFd,
+    },
 }
 
 impl Token {
@@ -119,9 +125,8 @@ impl Process {
         }
         let Token { pid, .. } = *token;
         let gone = |error: &io::Error| {
-            let what = format!(
-                "cannot find process {pid} (is it alive, and in the same container?)"
-            );
+            let what =
+                format!("cannot find process {pid} (is it alive, and in the same container?)");
             Error::system(Status::Peer, &what, error)
         };
         let number = i32::try_from(pid).ok().and_then(Pid::from_raw);

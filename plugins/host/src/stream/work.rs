@@ -4,11 +4,11 @@
     reason = "packed commands of several kinds, and the addresses they carry"
 )]
 
-use unisono_plugin::{Command, Error};
 use unisono_plugin::abi::{
     CommandCall, CommandCopy, CommandRead, CommandReduce, CommandScale, CommandSignal, CommandWait,
     command_kind,
 };
+use unisono_plugin::{Command, Error};
 
 use super::combine;
 use super::flag::{self, Waited};

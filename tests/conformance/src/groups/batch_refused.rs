@@ -83,7 +83,7 @@ fn unknown_kind(case: &Case) -> Checked {
         0,
         &[store.at() + 64, store.at(), 8, 1, 0, 0],
     );
-    for kind in [0, 10, 99, u16::MAX] {
+    for kind in [0, 11, 99, u16::MAX] {
         let mut words = good.clone();
         words.extend(command(kind, 0, &[0; 6]));
         let what = format!("a command of kind {kind}");

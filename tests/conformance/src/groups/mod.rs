@@ -21,6 +21,7 @@ mod link_sleep;
 mod memory;
 mod memory_lent;
 mod params;
+mod read;
 mod reduce;
 mod report;
 mod share;
@@ -41,6 +42,7 @@ pub const ALL: &[&[Check]] = &[
     memory_lent::CHECKS,
     copy::CHECKS,
     reduce::CHECKS,
+    read::CHECKS,
     batch::CHECKS,
     batch_refused::CHECKS,
     flag::CHECKS,

@@ -2,8 +2,8 @@
 
 use super::expressions::Value;
 use super::slots::Said;
-use crate::program::ELEMENT;
 use super::{Fault, Machine};
+use crate::program::ELEMENT;
 
 impl Machine<'_> {
     pub(super) fn copy(&mut self, queue: usize, dst: u32, src: u32, len: u32) -> Result<(), Fault> {

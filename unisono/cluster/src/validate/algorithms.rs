@@ -48,7 +48,8 @@ fn ordered(context: &mut Context<'_>, rule: &AlgorithmRule, path: &str) {
             "`{}` does not add up in the order of the ranks, as `deterministic` asks",
             rule.use_
         );
-        let help = "use mesh_one_shot, mesh_two_shot, mesh_read or auto, or leave `deterministic` out";
+        let help =
+            "use mesh_one_shot, mesh_two_shot, mesh_read or auto, or leave `deterministic` out";
         context.problem(
             ProblemKind::Contradiction,
             &format!("{path}.use"),
