@@ -127,6 +127,11 @@ impl<R: Runtime> AcceleratorMemory<R> {
                     "streams of this device ring no bells; sleepers are woken by a waker",
                 ));
             }
+            MemoryKind::Process => {
+                return Err(Error::unsupported(
+                    "this device reads the memory of no other process",
+                ));
+            }
         };
         let kept = Arc::new(kept);
         if let Some(description) = &kept.description {

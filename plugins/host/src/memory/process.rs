@@ -177,10 +177,10 @@ impl Process {
                 Err(_) => return Err(unreadable(*pid, &io::Error::last_os_error())),
             }
         }
-        ended(alive)
-            .map_err(|error| unreadable(*pid, &error))?
-            .then(|| Err(unreadable(*pid, &Errno::SRCH.into())))
-            .unwrap_or(Ok(()))
+        if ended(alive).map_err(|error| unreadable(*pid, &error))? {
+            return Err(unreadable(*pid, &Errno::SRCH.into()));
+        }
+        Ok(())
     }
 }
 
