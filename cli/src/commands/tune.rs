@@ -48,8 +48,8 @@ pub struct Args {
     /// which is fastest, and fail if a choice is surely more than 10 % behind.
     #[arg(long, conflicts_with = "output")]
     check: bool,
-    /// Rounds of which the median counts; algorithms take turns in each. Without --check, one whose
-    /// single call takes longer than --figure has three at most.
+    /// Rounds; algorithms take turns in each. Where ranks share cores, others do in each round.
+    /// Without --check, an algorithm whose single call takes longer than --figure has three at most.
     #[arg(long, value_name = "N", default_value_t = 7,
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,

@@ -43,12 +43,16 @@ impl Directory {
             return false;
         };
         let cores = own.cores.count as usize;
-        let with_its_cores = self
-            .entries()
-            .iter()
-            .filter(|entry| entry.cores.id == own.cores.id);
         let by_share = share != cores && self.node_ranks(own.node).len() > share;
-        by_share || (cores != 0 && with_its_cores.count() > cores)
+        by_share || (cores != 0 && self.sharing_cores(rank).count() > cores)
+    }
+
+    /// The ranks that may run on the same cores as this one, itself too, ascending; none for a rank that is none.
+    pub fn sharing_cores(&self, rank: u32) -> impl Iterator<Item = u32> {
+        let own = self.get(rank).map(|entry| entry.cores.id);
+        (self.entries().iter())
+            .filter(move |entry| Some(entry.cores.id) == own)
+            .map(|entry| entry.rank)
     }
 }
 
@@ -73,6 +77,7 @@ mod tests {
     fn containers_of_one_machine_share_its_cores() {
         let pods = directory(&[(1, 0, 2), (2, 0, 2), (3, 0, 2)]);
         assert!(pods.is_crowded(0, 2));
+        assert_eq!(pods.sharing_cores(1).collect::<Vec<_>>(), [0, 1, 2]);
         let machines = directory(&[(1, 0, 2), (2, 1, 2), (3, 2, 2)]);
         assert!(!machines.is_crowded(0, 2));
     }
@@ -84,6 +89,8 @@ mod tests {
         let two_on_one = directory(&[(1, 0, 1), (1, 1, 1), (1, 1, 1)]);
         assert!(!two_on_one.is_crowded(0, 1));
         assert!(two_on_one.is_crowded(1, 1));
+        assert_eq!(two_on_one.sharing_cores(1).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(two_on_one.sharing_cores(3).count(), 0);
     }
 
     #[test]

@@ -78,6 +78,18 @@ impl Communicator {
         &self.shared.fabric
     }
 
+    /// Those of its ranks, as the job counts them, that may run on the same cores as this one.
+    pub(crate) fn sharing_cores(&self) -> Vec<u32> {
+        let sharing = self
+            .shared
+            .world
+            .table
+            .sharing_cores(self.shared.world.rank);
+        sharing
+            .filter(|rank| self.members().contains(rank))
+            .collect()
+    }
+
     /// The ranks of the job that this communicator is of, by rank.
     pub(crate) fn members(&self) -> &[u32] {
         &self.shared.members

@@ -5,7 +5,7 @@
 //! some machines several times more. So each input is rewritten before its call, and what rewriting takes is left
 //! out of the figure.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use unisono_plan::{Buffer, Op};
 
@@ -16,6 +16,8 @@ use crate::{Communicator, ReduceOp};
 
 /// The most calls in a round.
 const MOST_CALLS: u32 = 1000;
+/// Bytes that are rewritten for a figure of what that takes.
+const REWRITTEN: usize = 4 << 20;
 
 /// What calls read and write.
 pub(super) struct Buffers {
@@ -37,6 +39,12 @@ pub(super) struct Fill {
     pub(super) calls: u32,
     /// Whether one takes longer than all rounds of short ones.
     pub(super) is_long: bool,
+}
+
+/// What rewriting the input takes before each call.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Rewriting {
+    seconds: f64,
 }
 
 /// Times calls of one operation and size.
@@ -73,7 +81,7 @@ impl<'a> Clock<'a> {
         self.call(forced)?;
         let mut calls = 1;
         loop {
-            let mut once = [self.seconds(forced, calls)?];
+            let mut once = [self.seconds(forced, calls, Rewriting::default())?];
             self.on.all_reduce_in_place(&mut once, ReduceOp::Max)?;
             let once = once[0].max(1e-9);
             let fill = (round / once).clamp(1.0, f64::from(MOST_CALLS)) as u32;
@@ -89,10 +97,12 @@ impl<'a> Clock<'a> {
     }
 
     /// Seconds of one of so many calls; if there are several, behind one that lets all ranks begin together.
-    pub(super) fn seconds(&mut self, forced: Forced, calls: u32) -> Result<f64> {
-        let start = Instant::now();
-        (0..calls).for_each(|_| self.rewrite());
-        let rewriting = start.elapsed();
+    pub(super) fn seconds(
+        &mut self,
+        forced: Forced,
+        calls: u32,
+        rewriting: Rewriting,
+    ) -> Result<f64> {
         self.on.barrier()?;
         if calls > 1 {
             self.rewrite();
@@ -103,9 +113,22 @@ impl<'a> Clock<'a> {
             self.rewrite();
             self.call(forced)?;
         }
+        let took = start.elapsed().as_secs_f64() / f64::from(calls);
         // A clock that does not tell so little time apart has measured something all the same.
-        let took = (start.elapsed().saturating_sub(rewriting)).max(Duration::from_nanos(1));
-        Ok(took.as_secs_f64() / f64::from(calls))
+        Ok((took - rewriting.seconds).max(1e-9))
+    }
+
+    /// What rewriting takes where all ranks do it, as they do in a round: they may share cores.
+    pub(super) fn rewriting(&mut self) -> Result<Rewriting> {
+        let bytes = (self.own * DTYPE.size()).max(1);
+        let times = (REWRITTEN / bytes).clamp(1, MOST_CALLS as usize);
+        self.on.barrier()?;
+        let start = Instant::now();
+        (0..times).for_each(|_| self.rewrite());
+        self.on.barrier()?;
+        Ok(Rewriting {
+            seconds: start.elapsed().as_secs_f64() / times as f64,
+        })
     }
 
     fn rewrite(&mut self) {

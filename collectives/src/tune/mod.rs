@@ -10,6 +10,7 @@ mod clock;
 mod memory;
 mod now;
 mod pair;
+mod places;
 mod sweep;
 
 use std::time::Duration;
@@ -34,8 +35,8 @@ pub struct TuneOptions {
     pub factor: u64,
     /// About how long one plan runs at one size, all rounds together. A slow call runs longer.
     pub figure: Duration,
-    /// Rounds of which the median counts; plans take turns. When tuning, one whose single call takes
-    /// longer than `figure` has three at most.
+    /// Rounds, in which plans take turns. Where ranks share cores, others do in each round. When tuning, a plan
+    /// whose single call takes longer than `figure` has three at most.
     pub rounds: u32,
     /// Whether plans over windows are measured too.
     pub windows: bool,

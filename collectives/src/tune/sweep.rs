@@ -1,13 +1,16 @@
 //! Every plan of every operation at every size, in turns.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use unisono_plan::cost::{Measurements, Picoseconds, PlanName, Point};
 use unisono_plan::select::Candidate;
 use unisono_plan::{Op, OpKind};
 
 use super::check::{Choice, paired};
-use super::clock::{Buffers, Clock};
+use super::clock::{Buffers, Clock, Fill};
 use super::memory::DTYPE;
 use super::pair::median;
+use super::places::Places;
 use super::{TuneOptions, TuneProgress};
 use crate::communicator::Forced;
 use crate::error::Result;
@@ -18,12 +21,27 @@ use crate::{Communicator, ReduceOp};
 const BANDWIDTH_DECIDES: u64 = 512 << 10;
 /// How many times slower than the fastest is far behind.
 const FAR_BEHIND: f64 = 2.0;
-/// From here on the fastest plans are also tried with smaller puts.
+/// From here on the fastest plans are also tried with other puts.
 const CUTS_MATTER: u64 = 128 << 10;
-/// Rounds of which the median counts where one call is long.
+/// From here on they have those that were fastest at the size before: a longer message is more of the same pieces.
+const CUTS_SETTLED: u64 = 8 << 20;
+/// Rounds where one call is long.
 const LONG_ROUNDS: u32 = 3;
+/// A long call that takes so many times the fastest's in the first round has no others.
+const HOPELESS: f64 = 1.4;
+/// Plans that take so many times the fastest's may be the fastest with other puts.
+const CLOSE: f64 = 1.4;
 /// Puts are not made smaller than this.
 const SMALL_PUT: u64 = 8 << 10;
+
+/// How plans are measured of which one call takes longer than all rounds of one are to take.
+#[derive(Clone, Copy, PartialEq)]
+enum Long {
+    /// As all others.
+    All,
+    /// In few rounds, and those that are behind in the first in that alone.
+    Sifted,
+}
 
 /// A plan, cut in one way.
 #[derive(Clone)]
@@ -94,13 +112,14 @@ impl Plans<'_> {
         let variants: Vec<Variant> = (candidates.iter())
             .map(|candidate| self.variant(candidate, candidate.put_bytes))
             .filter(|variant| !behind.contains(&variant.name))
+            .map(|variant| self.settled(variant, measured))
             .collect();
         let mut times = self.times(buffers, &variants)?;
         let fastest = times.iter().copied().fold(f64::INFINITY, f64::min);
         let mut points: Vec<(Variant, f64)> = variants.into_iter().zip(times.drain(..)).collect();
-        if self.bytes >= CUTS_MATTER {
+        if (CUTS_MATTER..=CUTS_SETTLED).contains(&self.bytes) {
             // Another cut may turn the order of those that are close.
-            let close = (points.iter()).filter(|(_, time)| *time < 1.5 * fastest);
+            let close = (points.iter()).filter(|(_, time)| *time < CLOSE * fastest);
             let finer: Vec<Variant> = close.flat_map(|(variant, _)| self.cuts(variant)).collect();
             let times = self.times(buffers, &finer)?;
             for (variant, time) in finer.into_iter().zip(times) {
@@ -154,6 +173,19 @@ impl Plans<'_> {
         }
     }
 
+    /// The same plan with the puts that were fastest for less, where those no longer change.
+    fn settled(&self, variant: Variant, measured: &Measurements) -> Variant {
+        let before = measured
+            .last(&variant.name)
+            .filter(|_| self.bytes > CUTS_SETTLED);
+        let put_bytes = before.map_or(variant.forced.put_bytes, |point| point.put_bytes);
+        let forced = Forced {
+            put_bytes,
+            ..variant.forced
+        };
+        Variant { forced, ..variant }
+    }
+
     /// The same plan with a half, a quarter and four times the bytes in a put, up to a slot.
     fn cuts(&self, variant: &Variant) -> Vec<Variant> {
         let own = variant.forced.put_bytes;
@@ -174,19 +206,18 @@ impl Plans<'_> {
         cuts.into_iter().map(with).collect()
     }
 
-    /// Seconds of a call of each variant: medians over rounds.
+    /// Seconds of a call of each variant, over rounds.
     fn times(&self, buffers: &mut Buffers, variants: &[Variant]) -> Result<Vec<f64>> {
-        let mut rounds = self.rounds(buffers, variants, LONG_ROUNDS)?;
-        Ok(rounds.iter_mut().map(|times| median(times)).collect())
+        let mut rounds = self.rounds(buffers, variants, Long::Sifted)?;
+        Ok(rounds.iter_mut().map(|times| middle(times)).collect())
     }
 
-    /// Seconds of a call of each variant in each round, in which they take turns. Where one call takes
-    /// longer than all rounds of one are to take, there are `of_long` rounds at most.
+    /// Seconds of a call of each variant in each round, in which they take turns, each time another one first.
     fn rounds(
         &self,
         buffers: &mut Buffers,
         variants: &[Variant],
-        of_long: u32,
+        long: Long,
     ) -> Result<Vec<Vec<f64>>> {
         let figure = self.options.figure.as_secs_f64();
         let number = self.options.rounds.max(1);
@@ -195,19 +226,33 @@ impl Plans<'_> {
         for variant in variants {
             fills.push(clock.fill(variant.forced, figure / f64::from(number), figure)?);
         }
+        let places = Places::new(self.on, self.agreed()?);
         let mut rounds = vec![Vec::new(); variants.len()];
         for round in 0..number {
-            for ((variant, fill), times) in variants.iter().zip(&fills).zip(&mut rounds) {
-                if fill.is_long && round >= of_long {
-                    continue;
-                }
-                times.push(clock.seconds(variant.forced, fill.calls)?);
+            let turn = turn(round, &fills, &rounds, long);
+            if turn.is_empty() {
+                break;
+            }
+            let mut times = places.run(round, || {
+                let rewriting = clock.rewriting()?;
+                let time =
+                    |at: &usize| clock.seconds(variants[*at].forced, fills[*at].calls, rewriting);
+                turn.iter().map(time).collect::<Result<Vec<f64>>>()
+            })?;
+            self.on.all_reduce_in_place(&mut times, ReduceOp::Max)?;
+            for (at, time) in turn.into_iter().zip(times) {
+                rounds[at].push(time);
             }
         }
-        for times in &mut rounds {
-            self.on.all_reduce_in_place(times, ReduceOp::Max)?;
-        }
         Ok(rounds)
+    }
+
+    /// A number by chance, the same on all ranks.
+    fn agreed(&self) -> Result<u64> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let mut chance = [now.map_or(0.0, |now| now.as_secs_f64())];
+        self.on.all_reduce_in_place(&mut chance, ReduceOp::Max)?;
+        Ok(chance[0].to_bits())
     }
 
     /// The time of every plan that may run, as it would be cut, in the order of `candidates`.
@@ -237,7 +282,7 @@ impl Plans<'_> {
                 variants.push(variant);
             }
         }
-        let rounds = self.rounds(buffers, &variants, u32::MAX)?;
+        let rounds = self.rounds(buffers, &variants, Long::All)?;
         let mut medians: Vec<f64> = rounds.iter().map(|r| median(&mut r.clone())).collect();
         let best = (0..medians.len())
             .min_by(|a, b| medians[*a].total_cmp(&medians[*b]))
@@ -257,6 +302,35 @@ impl Plans<'_> {
             interval,
         })
     }
+}
+
+/// Which variants are measured in a round, in which order: each time another one is the first.
+fn turn(round: u32, fills: &[Fill], rounds: &[Vec<f64>], long: Long) -> Vec<usize> {
+    let firsts = rounds.iter().filter_map(|times| times.first());
+    let fastest = firsts.copied().fold(f64::INFINITY, f64::min);
+    let goes_on = |at: &usize| match rounds[*at].first() {
+        Some(first) if long == Long::Sifted && fills[*at].is_long => {
+            round < LONG_ROUNDS && *first < HOPELESS * fastest
+        }
+        _ => true,
+    };
+    let mut turn: Vec<usize> = (0..fills.len()).collect();
+    turn.rotate_left(round as usize % fills.len().max(1));
+    turn.retain(goes_on);
+    turn
+}
+
+/// The mean of what is left without the largest and smallest.
+///
+/// Of a plan that runs fast or slowly by chance, a median is either; what it takes on average lies between.
+fn middle(times: &mut [f64]) -> f64 {
+    times.sort_by(f64::total_cmp);
+    let edge = match times.len() {
+        0..3 => 0,
+        n => (n / 4).max(1),
+    };
+    let kept = &times[edge..times.len() - edge];
+    kept.iter().sum::<f64>() / kept.len().max(1) as f64
 }
 
 /// The operation with the first rank as its root.
@@ -319,6 +393,27 @@ mod tests {
         };
         assert_eq!(sizes(&one, OpKind::Reduce), [8]);
         assert_eq!(sizes(&options, OpKind::Barrier), [8]);
+    }
+
+    #[test]
+    fn long_calls_that_are_behind_are_not_repeated() {
+        let fill = |is_long| Fill { calls: 1, is_long };
+        let fills = [fill(true), fill(true), fill(false), fill(true)];
+        let none = vec![Vec::new(); 4];
+        assert_eq!(turn(0, &fills, &none, Long::Sifted), [0, 1, 2, 3]);
+        let first = [1.0, 2.0, 9.0, 1.3].map(|time| vec![time]);
+        assert_eq!(turn(1, &fills, &first, Long::Sifted), [2, 3, 0]);
+        assert_eq!(turn(1, &fills, &first, Long::All), [1, 2, 3, 0]);
+        assert_eq!(turn(LONG_ROUNDS, &fills, &first, Long::Sifted), [2]);
+        assert!(turn(1, &[], &[], Long::All).is_empty());
+    }
+
+    #[test]
+    fn what_is_fast_by_chance_is_between() {
+        assert_eq!(middle(&mut [9.0, 2.0, 4.0, 2.0, 1.0, 4.0, 2.0]), 2.8);
+        assert_eq!(middle(&mut [3.0, 9.0, 1.0]), 3.0);
+        assert_eq!(middle(&mut [3.0, 9.0]), 6.0);
+        assert_eq!(middle(&mut [3.0]), 3.0);
     }
 
     #[test]

@@ -50,6 +50,12 @@ impl Measurements {
         }
     }
 
+    /// The point of a plan at the largest size that it was measured at.
+    #[must_use]
+    pub fn last(&self, plan: &PlanName) -> Option<&Point> {
+        self.rows.get(plan)?.last()
+    }
+
     /// Every plan with its points, by size.
     pub fn rows(&self) -> impl Iterator<Item = (&PlanName, &[Point])> {
         self.rows.iter().map(|(name, points)| (name, &points[..]))
