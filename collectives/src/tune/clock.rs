@@ -79,20 +79,25 @@ impl<'a> Clock<'a> {
     pub(super) fn fill(&mut self, forced: Forced, round: f64, long: f64) -> Result<Fill> {
         // The first call makes the plan and may touch memory for the first time.
         self.call(forced)?;
-        let mut calls = 1;
+        let (mut calls, mut least, mut is_sure) = (1, f64::INFINITY, false);
         loop {
             let mut once = [self.seconds(forced, calls, Rewriting::default())?];
             self.on.all_reduce_in_place(&mut once, ReduceOp::Max)?;
-            let once = once[0].max(1e-9);
-            let fill = (round / once).clamp(1.0, f64::from(MOST_CALLS)) as u32;
-            // Few calls tell little where ranks are more than cores: some wake up late.
-            if fill <= calls {
+            least = least.min(once[0].max(1e-9));
+            let fill = (round / least).clamp(1.0, f64::from(MOST_CALLS)) as u32;
+            let is_long = least > long;
+            if fill > calls {
+                // Few calls tell little where ranks are more than cores: some wake up late.
+                calls = fill.min(8 * calls);
+            } else if is_sure || is_long {
                 return Ok(Fill {
                     calls: fill,
-                    is_long: once > long,
+                    is_long,
                 });
+            } else {
+                // One that woke up very late would leave every round with few calls.
+                is_sure = true;
             }
-            calls = fill.min(8 * calls);
         }
     }
 
