@@ -75,6 +75,27 @@ fn thousands_of_ranks_go_by_levels() {
     assert!(planned.seconds < 60.0, "{} s", planned.seconds);
 }
 
+/// Rows and columns of so many ranks that are rings.
+fn torus(side: u32) -> Network {
+    let mut builder = Builder::new(side * side);
+    for rank in 0..side * side {
+        let (row, column) = (rank / side, rank % side);
+        builder.duplex(rank, row * side + (column + 1) % side, 50 * GB, 700);
+        builder.duplex(rank, (row + 1) % side * side + column, 50 * GB, 700);
+    }
+    builder.build().unwrap()
+}
+
+/// The operation that takes longest to plan there.
+#[test]
+fn a_torus_of_16_384_ranks_is_planned_within_a_minute() {
+    let network = torus(128);
+    let planned = plan(&network, &Request::new(Op::Broadcast { root: 0 }, 1 << 20)).unwrap();
+    let share = planned.share_of_bound();
+    assert!(share > 0.1 && share <= 1.000_001, "{share}");
+    assert!(planned.seconds < 60.0, "{} s", planned.seconds);
+}
+
 #[test]
 fn steps_are_there_if_they_are_asked_for() {
     let network = fat_tree(12, 12, 6);
