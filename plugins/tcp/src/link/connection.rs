@@ -93,6 +93,9 @@ impl Connection {
         if !self.open {
             return Ok(0);
         }
+        if let Some(received) = self.incoming.acknowledge_along() {
+            self.outgoing.say(&Frame::Ack { received });
+        }
         let sent = self
             .outgoing
             .flush(&mut self.stream, place, outbox, budget)?;

@@ -134,6 +134,16 @@ impl Incoming {
         Some(self.received)
     }
 
+    /// How many frames have landed, if it is worth telling the peer along with something else: a word less to send by
+    /// itself.
+    pub(crate) fn acknowledge_along(&mut self) -> Option<u64> {
+        if self.untold < UNTOLD_MAX / 2 {
+            return None;
+        }
+        (self.is_asked, self.untold, self.untold_bytes) = (false, 0, 0);
+        Some(self.received)
+    }
+
     /// The peer's last word, if it was said.
     pub(crate) const fn goodbye(&self) -> Option<Goodbye> {
         self.goodbye
@@ -388,4 +398,21 @@ fn no_flag(signal: Signal) -> Broken {
         "window {} has no flag line at {}",
         signal.window, signal.offset
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_anyway_takes_the_count_along() {
+        let mut incoming = Incoming::new();
+        incoming.untold = UNTOLD_MAX / 2 - 1;
+        assert_eq!(incoming.acknowledge_along(), None, "not for a few");
+        (incoming.untold, incoming.received) = (UNTOLD_MAX / 2, 40);
+        assert_eq!(incoming.acknowledge(), None, "not by itself yet");
+        assert_eq!(incoming.acknowledge_along(), Some(40));
+        incoming.untold += UNTOLD_MAX / 2;
+        assert_eq!(incoming.acknowledge(), None, "it was told");
+    }
 }

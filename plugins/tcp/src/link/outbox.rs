@@ -54,7 +54,8 @@ struct Active {
 /// A frame for one connection to send.
 #[derive(Debug)]
 pub(crate) struct OutFrame {
-    pub(crate) header: [u8; FRAME_BYTES],
+    /// Of a copy it lies before that, in the connection's ring.
+    header: [u8; FRAME_BYTES],
     pub(crate) source: Source,
     /// Where in the put's bytes it begins.
     pub(crate) start: u64,
@@ -66,6 +67,14 @@ pub(crate) struct OutFrame {
 }
 
 impl OutFrame {
+    /// Where its header lies, while nothing moves the frame.
+    pub(crate) fn header_address(&self) -> u64 {
+        match self.kept {
+            Some(_) => self.source.run(0).0 - FRAME_BYTES as u64,
+            None => self.header.as_ptr() as u64,
+        }
+    }
+
     /// Bytes of which the peer tells at once that it has them; it takes its time with copies.
     pub(crate) const fn told_of(&self) -> u64 {
         match self.kept {
@@ -206,13 +215,8 @@ impl Outbox {
         active.begun = true;
         active.open += 1;
         let kept = match length == put.total {
-            // SAFETY: the host keeps a put's source alive until it is complete.
-            true => unsafe { keep.copy(&put.source, length) },
+            true => keep.room(length),
             false => None,
-        };
-        let (source, start) = match kept {
-            Some(kept) => (Source::one(kept.address, length), 0),
-            None => (put.source, claimed),
         };
         let frame = Frame::Put {
             sequence: active.sequence,
@@ -223,8 +227,17 @@ impl Outbox {
             signal: put.signal,
             acknowledge: kept.is_none(),
         };
+        let header = frame.encode();
+        let (source, start) = match kept {
+            Some(kept) => {
+                // SAFETY: the host keeps a put's source alive until it is complete.
+                unsafe { keep.copy(kept, &header, &put.source, length) };
+                (Source::one(kept.address, length), 0)
+            }
+            None => (put.source, claimed),
+        };
         Some(OutFrame {
-            header: frame.encode(),
+            header,
             source,
             start,
             length,

@@ -318,8 +318,15 @@ struct Gathered<'a> {
 }
 
 impl Gathered<'_> {
-    /// Adds a run of bytes; false if the call is full.
+    /// Adds a run of bytes, to the piece before it if it lies behind that; false if the call is full.
     fn run(&mut self, address: u64, bytes: u64) -> bool {
+        if self.bytes < CALL_BYTES
+            && let Some(last) = self.count.checked_sub(1)
+            && self.pieces[last].grow(address as *mut u8, bytes as usize)
+        {
+            self.bytes += bytes;
+            return true;
+        }
         if self.count == PIECES_MAX || self.bytes >= CALL_BYTES {
             return false;
         }
@@ -332,8 +339,8 @@ impl Gathered<'_> {
     /// Adds what is left of a frame; false if the call is full.
     fn frame(&mut self, frame: &OutFrame, sent: u64) -> bool {
         let of_header = sent.min(FRAME_BYTES as u64);
-        let header = &frame.header[of_header as usize..];
-        if !header.is_empty() && !self.run(header.as_ptr() as u64, header.len() as u64) {
+        let header = FRAME_BYTES as u64 - of_header;
+        if header > 0 && !self.run(frame.header_address() + of_header, header) {
             return false;
         }
         let mut position = frame.start + (sent - of_header);

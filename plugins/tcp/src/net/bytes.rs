@@ -27,6 +27,15 @@ impl Piece {
     /// No bytes.
     pub(crate) const EMPTY: Self = Self::new(std::ptr::null_mut(), 0);
 
+    /// Adds `length` bytes at `address`, if they lie right behind it.
+    pub(crate) fn grow(&mut self, address: *mut u8, length: usize) -> bool {
+        let follows = self.address().wrapping_add(self.length()) == address;
+        if follows {
+            self.0.iov_len += length;
+        }
+        follows
+    }
+
     /// Where it begins.
     pub(crate) const fn address(&self) -> *mut u8 {
         self.0.iov_base.cast()
