@@ -14,10 +14,11 @@
 //! line F+3..     counters, 16 bytes each, on lines of their own        (local)
 //! ```
 //!
-//! A put takes the next data flag and, if it has more bytes than [`INLINE`], the next of the D
-//! slots. A small one lies in the second half of its flag's line, where the peer's CPU reads it with
-//! the flag: one cache line goes from core to core and not two. There are more flags than slots, so
-//! that a rank may run further ahead with small puts.
+//! A put takes the next data flag and, if it is large, the next of the D slots. Between CPUs a put of
+//! up to [`INLINE`] bytes lies in the second half of its flag's line, where the peer reads it with
+//! the flag: one cache line goes from core to core and not two. One of up to [`Arena::small_bytes`] has
+//! a place of its own for each flag. There are more flags than slots, so that a rank may run further
+//! ahead with small puts: where ranks share a core, each switch then serves many calls.
 //!
 //! Where a device's streams record graphs, the signal part has three such sets of blocks one after another.
 //! The second and the third are for recorded calls alone: data flags, and credits in the places of data
@@ -37,7 +38,10 @@ pub const INLINE_OFFSET: u64 = 32;
 pub const INLINE: u64 = LINE - INLINE_OFFSET;
 
 /// Data flags of a pair at least.
-const FLAGS: u32 = 16;
+const FLAGS: u32 = 64;
+
+/// The most bytes that a small put has.
+const SMALL: u64 = 1024;
 
 /// How the arenas of one communicator are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,6 +183,25 @@ impl Arena {
         self.slots_bytes() / 2
     }
 
+    /// Bytes of a put, between CPUs, that needs no slot.
+    #[must_use]
+    pub fn small_bytes(&self) -> u64 {
+        self.small_stride().min(SMALL)
+    }
+
+    /// Offset, in the slots part, of the small put that `peer` tells of by data flag `number`: among the slots from
+    /// which this rank would send to it by a posted link, or it would fetch. Between CPUs it does neither.
+    #[must_use]
+    pub fn small(&self, peer: u32, number: u32) -> u64 {
+        self.sends() + self.slot(peer, 0) + u64::from(number) * self.small_stride()
+    }
+
+    /// From one small put to the next: a line more than it needs, so that not all begin in the same sets of a cache.
+    fn small_stride(&self) -> u64 {
+        let room = u64::from(self.depth) * self.slot_bytes / u64::from(self.data_flags());
+        (room / LINE * LINE).min(SMALL + LINE)
+    }
+
     /// Offsets of every flag line of the pair with `peer`: what an abort releases.
     pub fn flags_of(self, peer: u32) -> impl Iterator<Item = u64> {
         let lines = 0..u64::from(self.data_flags()) + 3;
@@ -275,10 +298,32 @@ mod tests {
             }
         }
         assert!(used.last().is_some_and(|last| *last < arena.signal_bytes()));
-        assert_eq!(arena.flags_of(2).count(), 16 + 3);
+        assert_eq!(arena.flags_of(2).count(), 64 + 3);
         assert_eq!(arena.flags_of(2).next(), Some(arena.data_flag(2, 0)));
         assert!(arena.sends() + arena.slot(2, 4) + 4096 <= arena.slots_bytes());
         assert!(arena.slot(2, 4) + 4096 <= arena.sends());
+    }
+
+    #[test]
+    fn small_puts_lie_apart_among_what_is_sent_to_their_rank() {
+        for (depth, slot_bytes) in [(2, 4096), (5, 4096), (8, 4096), (8, 1 << 20), (100, 4096)] {
+            let arena = Arena {
+                ranks: 3,
+                depth,
+                slot_bytes,
+            };
+            let bytes = arena.small_bytes();
+            assert!(bytes >= LINE && bytes <= SMALL, "{arena:?}");
+            for peer in 0..3 {
+                let mut free = arena.sends() + arena.slot(peer, 0);
+                for flag in 0..arena.data_flags() {
+                    let at = arena.small(peer, flag);
+                    assert!(at >= free && at.is_multiple_of(LINE), "{arena:?}");
+                    free = at + bytes;
+                }
+                assert!(free <= arena.sends() + arena.slot(peer + 1, 0), "{arena:?}");
+            }
+        }
     }
 
     #[test]

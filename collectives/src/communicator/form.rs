@@ -173,10 +173,12 @@ impl<'a> Forming<'a> {
         }
     }
 
-    /// Whether small puts may lie in the lines of their flags: the device reads and writes signal
-    /// memory like any other.
+    /// Whether small puts need no slots: the device reads and writes signal memory like any other, and
+    /// the places of small puts are not those of recorded calls.
     fn is_plain(&self) -> bool {
-        self.world.options.direct && self.world.device.info().reaches(unisono_abi::reach::HOST)
+        let device = self.world.device.info();
+        let records = device.streams_can(unisono_abi::stream_can::CAPTURE);
+        self.world.options.direct && device.reaches(unisono_abi::reach::HOST) && !records
     }
 
     fn connect(&self) -> Result<Connected> {

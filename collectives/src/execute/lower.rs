@@ -164,9 +164,9 @@ impl Lowering<'_> {
         self.peers[*to as usize].is_written() && op.planned.packed(src.blocks(), piece) >= WORTH
     }
 
-    fn await_credits(&mut self, to: u32, inline: bool) {
+    fn await_credits(&mut self, to: u32, slotless: bool) {
         let target = to as usize;
-        if let Some(credits) = self.peers[target].lacks_credits(&self.own, inline) {
+        if let Some(credits) = self.peers[target].lacks_credits(&self.own, slotless) {
             self.note_wait(to);
             let beside = self.deferred.is_some();
             self.peers[target].await_credits(&self.own, self.stream, credits, beside);
@@ -256,14 +256,14 @@ impl Lowering<'_> {
         let words = (self.peers[target].signed != self.number).then(|| op.words_to(to));
         self.peers[target].signed = self.number;
         let bytes = op.planned.packed(value.blocks(), piece);
-        let inline = self.peers[target].is_inline(bytes);
+        let room = self.peers[target].room(&self.own, bytes);
         if self.peers[target]
-            .lacks_credits(&self.own, inline)
+            .lacks_credits(&self.own, room.is_small())
             .is_some()
         {
             // A wait for a peer that waits for what was not told.
             self.signal_late();
-            self.await_credits(to, inline);
+            self.await_credits(to, room.is_small());
         }
         let gathers = self.peers[target].gathers();
         let posted = gathers.is_some();
@@ -275,7 +275,7 @@ impl Lowering<'_> {
                 self.gather(op, &src, piece);
             }
             Value::Copy(src) => {
-                let slot = self.peers[target].next_slot(&self.own, inline);
+                let slot = self.peers[target].next_slot(&self.own, room);
                 let src = self.resolve(op, src, piece);
                 self.copy(op, &Resolved::packed(slot, src.blocks), &src, piece);
                 self.runs.push(Run {
@@ -284,7 +284,7 @@ impl Lowering<'_> {
                 });
             }
             Value::Reduce { a, b, last } => {
-                let slot = self.peers[target].next_slot(&self.own, inline);
+                let slot = self.peers[target].next_slot(&self.own, room);
                 let dst = Resolved::packed(slot, value.blocks());
                 self.reduce(op, &dst, [a, b], *last, piece);
                 self.runs.push(Run {

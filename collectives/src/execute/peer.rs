@@ -28,7 +28,7 @@ pub(crate) enum Way {
         signal: u64,
         slots: u64,
         bell: u64,
-        /// Whether small puts lie in the lines of their flags: both devices are the CPU's.
+        /// Whether small puts need no slots: both devices are the CPU's.
         inline: bool,
         fetch: Fetch,
     },
@@ -98,15 +98,32 @@ pub(crate) struct Peer {
     /// The op (by number) whose signature was last sent and last compared.
     pub signed: u64,
     pub compared: u64,
-    /// The blocks of the put that was waited for last, and whether it lies in its flag's line.
+    /// The blocks of the put that was waited for last, and the room that it takes.
     pub current_blocks: Blocks,
-    current_inline: bool,
+    current_room: Room,
     /// Where the current put lies, and whether this rank has waited for it before its turn.
     pub lies: Lies,
     pub early: bool,
     /// Messages of send/recv so far, each way.
     pub messages_sent: u32,
     pub messages_received: u32,
+}
+
+/// The room that a put takes in its receiver's arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// The rest of its flag's line.
+    Line,
+    /// A place for small puts.
+    Small,
+    Slot,
+}
+
+impl Room {
+    /// Whether a put needs no slot: there is room for as many as there are flags.
+    pub(super) fn is_small(self) -> bool {
+        self != Self::Slot
+    }
 }
 
 /// Where a put lies that was waited for.
@@ -201,7 +218,7 @@ impl Peer {
             signed: 0,
             compared: 0,
             current_blocks: Blocks::NONE,
-            current_inline: false,
+            current_room: Room::Slot,
             lies: Lies::Here,
             early: false,
             messages_sent: 0,
@@ -230,9 +247,14 @@ impl Peer {
         }
     }
 
-    /// Whether a put of so many bytes, either way, lies in its flag's line.
-    pub(super) fn is_inline(&self, bytes: u64) -> bool {
-        bytes <= INLINE && matches!(self.way, Way::Mapped { inline: true, .. })
+    /// The room that a put of so many bytes, either way, takes.
+    #[inline]
+    pub(super) fn room(&self, own: &Own, bytes: u64) -> Room {
+        match self.way {
+            Way::Mapped { inline: true, .. } if bytes <= INLINE => Room::Line,
+            Way::Mapped { inline: true, .. } if bytes <= own.arena.small_bytes() => Room::Small,
+            _ => Room::Slot,
+        }
     }
 
     pub(super) fn fetch(&self) -> Fetch {
@@ -267,12 +289,15 @@ impl Peer {
     }
 
     /// What the next put fills, in the peer's arena or (posted, or fetched) in this rank's own.
-    pub(super) fn next_slot(&self, own: &Own, inline: bool) -> u64 {
+    pub(super) fn next_slot(&self, own: &Own, room: Room) -> u64 {
         let slot = own.slot_of(self.sent);
         match &self.way {
-            Way::Mapped { signal, .. } if inline => {
+            Way::Mapped { signal, .. } if room == Room::Line => {
                 let flag = own.flag_of(self.sent);
                 signal + own.arena.data_flag(own.rank, flag) + INLINE_OFFSET
+            }
+            Way::Mapped { slots, .. } if room == Room::Small => {
+                slots + own.arena.small(own.rank, own.flag_of(self.sent))
             }
             Way::Mapped { slots, fetch, .. } if !fetch.sent => {
                 slots + own.arena.slot(own.rank, slot)
@@ -288,11 +313,15 @@ impl Peer {
         if self.lies == Lies::There {
             return self.far_slot(own);
         }
-        if self.current_inline {
-            return self.current_line(own);
-        }
         let last = self.received.wrapping_sub(1);
-        self.near.slots + own.arena.slot(self.rank, own.slot_of(last))
+        match self.current_room {
+            Room::Line => {
+                let flag = own.arena.data_flag(self.rank, own.flag_of(last));
+                self.near.signal + flag + INLINE_OFFSET
+            }
+            Room::Small => self.near.slots + own.arena.small(self.rank, own.flag_of(last)),
+            Room::Slot => self.near.slots + own.arena.slot(self.rank, own.slot_of(last)),
+        }
     }
 
     /// Where the flag's line of the put that was waited for last has room.
@@ -317,11 +346,11 @@ impl Peer {
     }
 
     /// The credits that the next put needs, if this rank has not waited for so many yet.
-    pub(super) fn lacks_credits(&self, own: &Own, inline: bool) -> Option<u64> {
+    pub(super) fn lacks_credits(&self, own: &Own, slotless: bool) -> Option<u64> {
         if self.slot_credits.is_some() {
             return Some(self.credits + 1);
         }
-        let room = match inline {
+        let room = match slotless {
             true => own.arena.data_flags(),
             false => own.arena.depth,
         };
@@ -472,9 +501,9 @@ impl Peer {
     }
 
     /// The next put from the peer is the current one. It has these blocks, and `bytes` in all.
-    pub(super) fn take(&mut self, blocks: Blocks, bytes: u64) {
+    pub(super) fn take(&mut self, own: &Own, blocks: Blocks, bytes: u64) {
         self.current_blocks = blocks;
-        self.current_inline = self.is_inline(bytes);
+        self.current_room = self.room(own, bytes);
         self.received += 1;
     }
 
@@ -488,7 +517,7 @@ impl Peer {
         bytes: u64,
     ) {
         let flag = self.next_data(own);
-        self.take(blocks, bytes);
+        self.take(own, blocks, bytes);
         stream.wait(
             self.near.signal + own.arena.data_flag(self.rank, flag),
             self.counter(own, Counter::DataWait(flag)),

@@ -218,6 +218,33 @@ fn the_root_runs_ahead() {
     }
 }
 
+/// Over shared memory by many calls of up to 1 KiB, so that ranks that share a core change seldom.
+#[test]
+fn the_root_runs_far_ahead_in_shared_memory() {
+    const FAR: u32 = 48;
+    let _limit = watchdog("the_root_runs_far_ahead_in_shared_memory", LIMIT);
+    for bytes in [4, 33, 1024] {
+        let ahead = Arc::new(Barrier::new(3));
+        let adjust = |options: &mut InitOptions| options.timeouts.op = Duration::from_secs(5);
+        threads(3, adjust, move |world| {
+            world.barrier().expect("barrier");
+            if world.rank() != 0 {
+                ahead.wait();
+            }
+            for round in 0..FAR {
+                let sent = round as u8;
+                let mut data = vec![if world.rank() == 0 { sent } else { u8::MAX }; bytes];
+                world.broadcast(&mut data, 0).expect("broadcast");
+                assert_eq!(data, vec![sent; bytes]);
+            }
+            if world.rank() == 0 {
+                ahead.wait();
+            }
+            world.barrier().expect("barrier");
+        });
+    }
+}
+
 fn few_broadcasts(world: &Communicator, count: u32) {
     for round in 0..count {
         let mut data = [if world.rank() == 0 { round } else { u32::MAX }; 2];

@@ -144,7 +144,7 @@ impl Running {
                     if !around.wait(op.words, from) {
                         return Ran::Waits(false);
                     }
-                    around.peers[from as usize].take(blocks, u64::from(bytes));
+                    around.peers[from as usize].take(around.own, blocks, u64::from(bytes));
                 }
                 Move::Release { from, rides } => around.release(from, rides),
                 Move::Owe { from } => {
@@ -275,7 +275,7 @@ impl Around<'_> {
             return None;
         }
         let peer = &self.peers[to as usize];
-        Some(peer.next_slot(own, peer.is_inline(bytes)))
+        Some(peer.next_slot(own, peer.room(own, bytes)))
     }
 
     /// Whether something has come from a peer; if not, looks once more when its link has gone on.
@@ -389,7 +389,7 @@ impl Around<'_> {
         }
         let peer = &mut self.peers[from as usize];
         peer.owed.pop_front();
-        peer.take(Blocks::NONE, 0);
+        peer.take(own, Blocks::NONE, 0);
         self.owed.count -= 1;
         // What is owed answers a put.
         self.release(from, true);
@@ -431,7 +431,7 @@ impl Around<'_> {
 /// Whether a peer has room for the next put.
 #[inline]
 fn has_room(own: &Own, peer: &mut Peer, bytes: u64) -> bool {
-    let slotless = peer.needs_no_slot(bytes);
+    let slotless = peer.needs_no_slot(own, bytes);
     if let Some(credits) = peer.lacks_credits(own, slotless) {
         let home = peer.near.signal_host;
         let flag = home + own.arena.credit_flag(peer.rank);

@@ -18,7 +18,7 @@ impl Lowering<'_> {
     /// Before the first signal to a peer: tells it where this rank's buffers are.
     pub(super) fn tell_ends(&mut self, op: &Op, to: u32) {
         if let Some(ends) = &op.ends {
-            let line = self.peers[to as usize].next_slot(&self.own, true);
+            let line = self.peers[to as usize].next_slot(&self.own, Room::Line);
             self.stream.copy(line, ends.as_ptr() as u64, TOLD);
         }
     }

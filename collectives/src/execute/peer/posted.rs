@@ -14,8 +14,8 @@ use crate::execute::track::BUDGET;
 impl Peer {
     /// Whether a put of so many bytes needs a flag alone, and no slot: what is owed to a peer are such.
     #[inline]
-    pub(in crate::execute) fn needs_no_slot(&self, bytes: u64) -> bool {
-        self.is_inline(bytes) || bytes == 0
+    pub(in crate::execute) fn needs_no_slot(&self, own: &Own, bytes: u64) -> bool {
+        bytes == 0 || self.room(own, bytes).is_small()
     }
 
     /// Forgets the sources that the link has let go of.
