@@ -357,7 +357,8 @@ impl Around<'_> {
     /// Leaves the wait for a bare signal of this call owed. False if too many are.
     #[inline]
     fn owe(&mut self, words: &[u64; 3], from: u32) -> bool {
-        let most = owed::most(&self.own.arena);
+        let posted = matches!(self.peers[from as usize].way, Way::Posted(_));
+        let most = owed::most(&self.own.arena, posted);
         if self.peers[from as usize].owed.len() >= most {
             if !self.make_up(from) {
                 return false;
