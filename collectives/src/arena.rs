@@ -30,7 +30,8 @@
 
 /// Bytes of a flag line and of a cache line.
 pub const LINE: u64 = 64;
-const COUNTER: u64 = 16;
+/// Bytes of a counter.
+pub const COUNTER: u64 = 16;
 
 /// Where a small put lies in its flag's line, and the bytes that it has at most.
 pub const INLINE_OFFSET: u64 = 32;

@@ -34,14 +34,12 @@ impl Stream {
     /// Makes `stream`, of the communicator's device, one to call collectives on.
     pub(crate) fn new(shared: &Shared, stream: unisono_hal::Stream) -> Self {
         let device = shared.world.device.clone();
-        let own = Own {
-            rank: shared.world.rank,
-            arena: Arena {
-                ranks: 0,
-                depth: 0,
-                slot_bytes: 0,
-            },
+        let arena = Arena {
+            ranks: 0,
+            depth: 0,
+            slot_bytes: 0,
         };
+        let own = Own::new(shared.world.rank, arena);
         let lane = Lane::new(own, Vec::new(), device.clone(), stream, Holdings::default());
         let inner = Arc::new(Inner {
             lane: Arc::new(lane),

@@ -24,6 +24,13 @@ pub(super) struct Ends {
     pub output: u64,
 }
 
+impl Ends {
+    /// Input and output.
+    pub(super) fn both(self) -> [u64; 2] {
+        [self.input, self.output]
+    }
+}
+
 /// A call whose lengths fit.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {

@@ -14,6 +14,7 @@ use super::Communicator;
 use super::asked::{Asked, Here};
 use super::start::Request;
 use crate::error::{Error, Result};
+use crate::reduction::How;
 use crate::{DataType, Element, Reduction};
 
 impl Communicator {
@@ -24,12 +25,23 @@ impl Communicator {
         }
     }
 
+    #[inline]
     fn reduces<T: Element>(&self, asked: Asked<'_>, how: impl Into<Reduction>) -> Result<()> {
+        let reduction = how.into();
+        if let Reduction(How::Op(op)) = reduction
+            && let Some(ended) = self.shared.run_again(&asked, T::TYPE, Some(op))
+        {
+            return ended;
+        }
         self.shared
-            .run_slices(self.request(asked, T::TYPE, Some(how.into())))
+            .run_slices(self.request(asked, T::TYPE, Some(reduction)))
     }
 
+    #[inline]
     fn moves<T: Element>(&self, asked: Asked<'_>) -> Result<()> {
+        if let Some(ended) = self.shared.run_again(&asked, T::TYPE, None) {
+            return ended;
+        }
         self.shared.run_slices(self.request(asked, T::TYPE, None))
     }
 

@@ -13,12 +13,12 @@ use super::force::Forced;
 use super::shared::{Shared, mix};
 use super::window::{InPlace, Starts, Windowed};
 use crate::error::{Error, Result};
-use crate::execute::{Aside, CallShape, Ended, Flag, Gate, Mark, Op, Planned, State};
+use crate::execute::{Aside, CallShape, Ended, Flag, Gate, Key, Mark, Op, Planned, State};
 use crate::progress::{Patience, progress};
 use crate::reduction::How;
 use crate::signature::{Call, CallKind};
 use crate::stream::Stream;
-use crate::{DataType, Reduction, ReductionKind, fork};
+use crate::{DataType, ReduceOp, Reduction, ReductionKind, fork};
 
 /// Bytes of a call that may be moved by the thread that starts it and does not wait: some microseconds.
 const SHORT: u64 = 32 << 10;
@@ -190,11 +190,45 @@ impl Shared {
         self.bind(state, planned, reached, request, keep)
     }
 
+    /// Runs a call that is like one of the last, if nothing is before it, whose buffers the device reaches. Inlined to
+    /// where it is known what is called: then only the call's numbers are left to be looked at.
+    #[inline]
+    pub(super) fn run_again(
+        &self,
+        asked: &Asked<'_>,
+        dtype: DataType,
+        reduction: Option<ReduceOp>,
+    ) -> Option<Result<()>> {
+        let Sizes::Equal(count) = asked.sizes else {
+            return None;
+        };
+        let shape = CallShape {
+            op: asked.op,
+            kind: asked.kind,
+            count,
+            dtype,
+            reduction: reduction.map(ReductionKind::Op),
+            windows: self.windows.has_any(),
+        };
+        self.run_like(shape.key(), asked.ends, reduction)
+    }
+
+    fn run_like(&self, key: Key, ends: Ends, reduction: Option<ReduceOp>) -> Option<Result<()>> {
+        if self.world.transfer.is_some() {
+            return None;
+        }
+        self.run_at_once(key, ends, |planned, call| Op {
+            reduction: reduction.map(Into::into),
+            ..Op::new(planned, call, ends.both(), self.world.options.timeouts.op)
+        })
+    }
+
     /// Runs a request on this thread; returns when it is complete.
     pub(super) fn run(&self, request: Request<'_>) -> Result<()> {
         let shape = request.shape(self.windows.has_any());
+        let as_op = |planned, call| op_of(planned, call, &request);
         if let Some(shape) = &shape
-            && let Some(ended) = self.run_at_once(&request, shape)
+            && let Some(ended) = self.run_at_once(shape.key(), request.asked.ends, as_op)
         {
             return ended;
         }
@@ -209,15 +243,20 @@ impl Shared {
         progress().wait(&self.lane, state, number, self.policy, self)
     }
 
-    /// Runs a request that is like one of the last, if nothing is before it.
+    /// Runs a call that is like one of the last, if nothing is before it.
     #[inline]
-    fn run_at_once(&self, request: &Request<'_>, shape: &CallShape) -> Option<Result<()>> {
+    fn run_at_once(
+        &self,
+        key: Key,
+        ends: Ends,
+        as_op: impl FnOnce(Arc<Planned>, Call) -> Op,
+    ) -> Option<Result<()>> {
         if !fork::is(self.generation) {
             return None;
         }
         let mut state = self.lane.lock();
         let patience = Patience::new(&self.policy);
-        match self.at_once(&mut state, request, shape, &mut None, patience) {
+        match self.at_once(&mut state, key, ends, as_op, patience) {
             Ended::Not => None,
             Ended::Done => Some(Ok(())),
             Ended::Queued(number) => {
@@ -230,17 +269,12 @@ impl Shared {
     fn at_once(
         &self,
         state: &mut State,
-        request: &Request<'_>,
-        shape: &CallShape,
-        keep: &mut Option<Box<dyn Any + Send>>,
+        key: Key,
+        ends: Ends,
+        as_op: impl FnOnce(Arc<Planned>, Call) -> Op,
         mut patience: Patience,
     ) -> Ended {
-        let Ends { input, output } = request.asked.ends;
-        let as_op = |planned, call| Op {
-            keep: keep.take(),
-            ..op_of(planned, call, request)
-        };
-        let ended = (self.lane).run_at_once(state, shape, [input, output], as_op, &mut patience);
+        let ended = (self.lane).run_at_once(state, key, ends.both(), as_op, &mut patience);
         if self.lane.posted && state.take_unsent() && matches!(ended, Ended::Done) {
             progress().activate(&self.lane);
         }
@@ -284,7 +318,12 @@ impl Shared {
             return None;
         }
         let mut state = self.lane.lock();
-        match self.at_once(&mut state, request, shape, keep, Patience::none()) {
+        let as_op = |planned, call| Op {
+            keep: keep.take(),
+            ..op_of(planned, call, request)
+        };
+        let (key, ends) = (shape.key(), request.asked.ends);
+        match self.at_once(&mut state, key, ends, as_op, Patience::none()) {
             Ended::Not => None,
             // The lock is held: it is the last one.
             Ended::Done => Some(self.lane.completed()),
@@ -438,20 +477,8 @@ fn op_of(planned: Arc<Planned>, call: Call, request: &Request<'_>) -> Op {
         _ => &[],
     };
     Op {
-        words: call.words(),
-        planned,
-        call,
         pairs: pairs.into(),
-        input: ends.input,
-        output: ends.output,
-        peers: Arc::default(),
-        ends: None,
-        aside: None,
         reduction: request.reduction.clone(),
-        keep: None,
-        deadline: request.deadline,
-        started: None,
-        before: Box::default(),
-        after: Box::default(),
+        ..Op::new(planned, call, ends.both(), request.deadline)
     }
 }

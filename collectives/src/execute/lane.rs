@@ -13,7 +13,7 @@ use unisono_hal::{Device, Stream};
 use super::holdings::Holdings;
 use super::op::{Op, Planned};
 use super::peer::{Own, Peer, Way};
-use super::repeat::{CallShape, Ended};
+use super::repeat::{Ended, Key};
 use super::state::{GRACE, State};
 use crate::error::{Error, Result};
 use crate::progress::{Parker, Patience};
@@ -113,7 +113,7 @@ impl Lane {
     pub(crate) fn run_at_once(
         &self,
         state: &mut State,
-        shape: &CallShape,
+        key: Key,
         ends: [u64; 2],
         as_op: impl FnOnce(Arc<Planned>, Call) -> Op,
         patience: &mut Patience,
@@ -123,7 +123,7 @@ impl Lane {
         }
         // Only who holds the state's lock counts.
         let number = self.enqueued.load(Ordering::Relaxed) + 1;
-        let ended = state.run_at_once(number, shape, ends, as_op, patience);
+        let ended = state.run_at_once(number, key, ends, as_op, patience);
         if !matches!(ended, Ended::Not) {
             self.enqueued.store(number, Ordering::Relaxed);
         }

@@ -32,7 +32,7 @@ pub(crate) use left::sweep;
 pub(crate) use mark::{Flag, Gate, Mark};
 pub(crate) use op::{Aside, Op, PeerBuffers, Planned};
 pub(crate) use peer::{Fetch, Near, Own, Peer, Posted, SIGNAL_WINDOW, SLOTS_WINDOW, Way};
-pub(crate) use repeat::{CallShape, Ended};
+pub(crate) use repeat::{CallShape, Ended, Key};
 pub(crate) use state::{HEARD, State};
 
 #[allow(

@@ -167,24 +167,37 @@ impl Planned {
 }
 
 impl Op {
-    /// An op that is nothing but marks. `call` is what an error names for it.
-    pub fn marks(marks: Vec<Mark>, call: Call) -> Result<Self> {
-        Ok(Self {
-            planned: Planned::nothing()?,
+    /// A call by its buffers, input and output, that reduces nothing and reaches into no windows.
+    pub fn new(
+        planned: Arc<Planned>,
+        call: Call,
+        [input, output]: [u64; 2],
+        deadline: Duration,
+    ) -> Self {
+        Self {
+            planned,
             words: call.words(),
             call,
             pairs: Box::default(),
-            input: 0,
-            output: 0,
+            input,
+            output,
             peers: Arc::default(),
             ends: None,
             aside: None,
             reduction: None,
             keep: None,
-            deadline: Duration::MAX,
+            deadline,
             started: None,
-            before: marks.into(),
+            before: Box::default(),
             after: Box::default(),
+        }
+    }
+
+    /// An op that is nothing but marks. `call` is what an error names for it.
+    pub fn marks(marks: Vec<Mark>, call: Call) -> Result<Self> {
+        Ok(Self {
+            before: marks.into(),
+            ..Self::new(Planned::nothing()?, call, [0, 0], Duration::MAX)
         })
     }
 

@@ -1,6 +1,7 @@
 //! One rank's half of its two channels with one peer: where slots and flags lie, and how far they
 //! have been used.
 
+mod lines;
 mod posted;
 mod recorded;
 
@@ -12,8 +13,9 @@ use unisono_plan::Blocks;
 
 use super::left::Unread;
 use super::place::Run;
-use crate::arena::{self, Arena, Counter, INLINE, INLINE_OFFSET};
+use crate::arena::{self, Arena, Counter, INLINE};
 use crate::progress::Alongside;
+pub(in crate::execute) use lines::Line;
 
 /// The window numbers of posted links.
 pub(crate) const SIGNAL_WINDOW: u32 = 0;
@@ -98,9 +100,11 @@ pub(crate) struct Peer {
     /// The op (by number) whose signature was last sent and last compared.
     pub signed: u64,
     pub compared: u64,
-    /// The blocks of the put that was waited for last, and the room that it takes.
+    /// The blocks of the put that was waited for last.
     pub current_blocks: Blocks,
-    current_room: Room,
+    /// Where it lies, if it is here.
+    current: u64,
+    lines: lines::Lines,
     /// Where the current put lies, and whether this rank has waited for it before its turn.
     pub lies: Lies,
     pub early: bool,
@@ -143,6 +147,9 @@ pub(crate) enum Lies {
 pub(crate) struct Own {
     pub rank: u32,
     pub arena: Arena,
+    /// What the arena says, worked out once.
+    flags: u32,
+    small_bytes: u64,
 }
 
 /// The arena of this rank's that a peer writes: of the device's memory, or of the host's for a peer
@@ -177,12 +184,21 @@ impl Near {
 }
 
 impl Own {
+    pub(crate) fn new(rank: u32, arena: Arena) -> Self {
+        Self {
+            rank,
+            arena,
+            flags: arena.data_flags(),
+            small_bytes: arena.small_bytes(),
+        }
+    }
+
     fn slot_of(&self, number: u64) -> u32 {
         modulo(number, self.arena.depth.into()) as u32
     }
 
     fn flag_of(&self, number: u64) -> u32 {
-        modulo(number, self.arena.data_flags().into()) as u32
+        modulo(number, self.flags.into()) as u32
     }
 
     /// Puts that are given back by one credit: each, where they are fetched, so that the sender knows when its memory
@@ -218,7 +234,8 @@ impl Peer {
             signed: 0,
             compared: 0,
             current_blocks: Blocks::NONE,
-            current_room: Room::Slot,
+            current: 0,
+            lines: lines::Lines::default(),
             lies: Lies::Here,
             early: false,
             messages_sent: 0,
@@ -252,7 +269,7 @@ impl Peer {
     pub(super) fn room(&self, own: &Own, bytes: u64) -> Room {
         match self.way {
             Way::Mapped { inline: true, .. } if bytes <= INLINE => Room::Line,
-            Way::Mapped { inline: true, .. } if bytes <= own.arena.small_bytes() => Room::Small,
+            Way::Mapped { inline: true, .. } if bytes <= own.small_bytes => Room::Small,
             _ => Room::Slot,
         }
     }
@@ -289,16 +306,15 @@ impl Peer {
     }
 
     /// What the next put fills, in the peer's arena or (posted, or fetched) in this rank's own.
+    #[inline]
     pub(super) fn next_slot(&self, own: &Own, room: Room) -> u64 {
+        match room {
+            Room::Line => return self.in_line(own.flag_of(self.sent), true),
+            Room::Small => return self.small(own.flag_of(self.sent), true),
+            Room::Slot => {}
+        }
         let slot = own.slot_of(self.sent);
         match &self.way {
-            Way::Mapped { signal, .. } if room == Room::Line => {
-                let flag = own.flag_of(self.sent);
-                signal + own.arena.data_flag(own.rank, flag) + INLINE_OFFSET
-            }
-            Way::Mapped { slots, .. } if room == Room::Small => {
-                slots + own.arena.small(own.rank, own.flag_of(self.sent))
-            }
             Way::Mapped { slots, fetch, .. } if !fetch.sent => {
                 slots + own.arena.slot(own.rank, slot)
             }
@@ -309,19 +325,12 @@ impl Peer {
     }
 
     /// Where the put lies that was waited for last.
+    #[inline]
     pub(super) fn current_slot(&self, own: &Own) -> u64 {
         if self.lies == Lies::There {
             return self.far_slot(own);
         }
-        let last = self.received.wrapping_sub(1);
-        match self.current_room {
-            Room::Line => {
-                let flag = own.arena.data_flag(self.rank, own.flag_of(last));
-                self.near.signal + flag + INLINE_OFFSET
-            }
-            Room::Small => self.near.slots + own.arena.small(self.rank, own.flag_of(last)),
-            Room::Slot => self.near.slots + own.arena.slot(self.rank, own.slot_of(last)),
-        }
+        self.current
     }
 
     /// Where the flag's line of the put that was waited for last has room.
@@ -346,12 +355,13 @@ impl Peer {
     }
 
     /// The credits that the next put needs, if this rank has not waited for so many yet.
+    #[inline]
     pub(super) fn lacks_credits(&self, own: &Own, slotless: bool) -> Option<u64> {
         if self.slot_credits.is_some() {
             return Some(self.credits + 1);
         }
         let room = match slotless {
-            true => own.arena.data_flags(),
+            true => own.flags,
             false => own.arena.depth,
         };
         // So many puts must be given back, of which one credit gives several: those that it gives
@@ -501,9 +511,15 @@ impl Peer {
     }
 
     /// The next put from the peer is the current one. It has these blocks, and `bytes` in all.
+    #[inline]
     pub(super) fn take(&mut self, own: &Own, blocks: Blocks, bytes: u64) {
         self.current_blocks = blocks;
-        self.current_room = self.room(own, bytes);
+        let number = self.received;
+        self.current = match self.room(own, bytes) {
+            Room::Line => self.in_line(own.flag_of(number), false),
+            Room::Small => self.small(own.flag_of(number), false),
+            Room::Slot => self.near.slots + own.arena.slot(self.rank, own.slot_of(number)),
+        };
         self.received += 1;
     }
 
@@ -538,6 +554,7 @@ impl Peer {
     }
 
     /// Gives the current put back; true if the peer is to be told, for it and some before it.
+    #[inline]
     pub(super) fn give_back(&mut self, own: &Own) -> bool {
         self.released += 1;
         if self.slot_credits.is_some() {

@@ -16,7 +16,7 @@ use crate::signature::{Call, CallKind};
 use crate::{DataType, ReductionKind};
 
 /// What makes two calls alike: one plan is for both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct CallShape {
     pub op: PlanOp,
     pub kind: CallKind,
@@ -29,6 +29,10 @@ pub(crate) struct CallShape {
     pub windows: bool,
 }
 
+/// A shape in two words, which are compared before anything else is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key([u64; 2]);
+
 /// The last short calls: what the next may be like.
 #[derive(Default)]
 pub(super) struct Repeats([Option<Box<Repeat>>; KEPT]);
@@ -37,7 +41,8 @@ pub(super) struct Repeats([Option<Box<Repeat>>; KEPT]);
 const KEPT: usize = 16;
 
 struct Repeat {
-    shape: CallShape,
+    key: Key,
+    op: PlanOp,
     planned: Arc<Planned>,
     /// Its words, but for the sequence.
     words: [u64; 3],
@@ -59,15 +64,30 @@ impl CallShape {
         self.count.saturating_mul(self.dtype.size() as u64)
     }
 
-    /// Where it is kept: shapes of one application's calls seldom share a place.
-    fn place(&self) -> usize {
-        let other = match self.op {
-            PlanOp::Send { to } => u64::from(to) * 2 + 1,
-            PlanOp::Recv { from } => u64::from(from) * 2,
-            op => op.root().map_or(0, u64::from),
+    /// Where the caller knows what it calls, little of this is left to be done when it calls.
+    #[inline]
+    pub(crate) fn key(&self) -> Key {
+        let (sends, other) = match self.op {
+            PlanOp::Send { to } => (true, to),
+            PlanOp::Recv { from } => (false, from),
+            op => (false, op.root().unwrap_or(u32::MAX)),
         };
-        let whole =
-            self.count ^ (self.kind as u64) << 48 ^ other << 32 ^ u64::from(self.dtype.code());
+        let reduction = self.reduction.map_or(0, |kind| u64::from(kind.code()));
+        let what = u64::from(other) << 32
+            | u64::from(sends) << 25
+            | u64::from(self.windows) << 24
+            | (self.kind as u64) << 16
+            | u64::from(self.dtype.code()) << 8
+            | reduction;
+        Key([self.count, what])
+    }
+}
+
+impl Key {
+    /// Where it is kept: shapes of one application's calls seldom share a place.
+    fn place(self) -> usize {
+        let [count, what] = self.0;
+        let whole = count ^ what.rotate_left(16);
         // Fibonacci hashing: the top bits of a product with 2^64 over the golden ratio.
         (whole.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize % KEPT
     }
@@ -76,9 +96,10 @@ impl CallShape {
 impl State {
     /// The next call may be like the one of this op.
     pub(crate) fn expect_repeat(&mut self, shape: CallShape, op: &Op) {
-        let kept = &mut self.repeats.0[shape.place()];
+        let key = shape.key();
+        let kept = &mut self.repeats.0[key.place()];
         if let Some(kept) = kept
-            && kept.shape == shape
+            && kept.key == key
             && Arc::ptr_eq(&kept.planned, &op.planned)
         {
             return;
@@ -88,7 +109,8 @@ impl State {
             ..op.call
         };
         *kept = Some(Box::new(Repeat {
-            shape,
+            key,
+            op: shape.op,
             planned: op.planned.clone(),
             words: call.words(),
         }));
@@ -100,7 +122,7 @@ impl State {
     pub(super) fn run_at_once(
         &mut self,
         number: u64,
-        shape: &CallShape,
+        key: Key,
         ends: [u64; 2],
         as_op: impl FnOnce(Arc<Planned>, Call) -> Op,
         patience: &mut Patience,
@@ -109,8 +131,8 @@ impl State {
             return Ended::Not;
         }
         // Lent, so that the rest of the state is free to be used.
-        let place = shape.place();
-        let Some(repeat) = self.repeats.0[place].take_if(|last| last.shape == *shape) else {
+        let place = key.place();
+        let Some(repeat) = self.repeats.0[place].take_if(|last| last.key == key) else {
             return Ended::Not;
         };
         let ended = self.run_repeat(number, &repeat, ends, as_op, patience);
@@ -127,12 +149,12 @@ impl State {
         as_op: impl FnOnce(Arc<Planned>, Call) -> Op,
         patience: &mut Patience,
     ) -> Ended {
-        let Repeat { shape, planned, .. } = repeat;
+        let Repeat { op, planned, .. } = repeat;
         let Some(due) = self.main.begin_directly(&mut self.common, planned) else {
             return Ended::Not;
         };
         let mut running = Running::new(due);
-        let sequence = u64::from(self.next_sequence(shape.op)) << 32;
+        let sequence = u64::from(self.next_sequence(*op)) << 32;
         // Not changed in place: who then copies them reads more at once than was written at once, and
         // waits until the stores are through.
         let words = [repeat.words[0] | sequence, repeat.words[1], repeat.words[2]];

@@ -88,7 +88,10 @@ pub(super) struct Track {
 }
 
 impl Common {
-    pub(super) fn new(own: Own, peers: Vec<Peer>, device: Device) -> Self {
+    pub(super) fn new(own: Own, mut peers: Vec<Peer>, device: Device) -> Self {
+        for peer in &mut peers {
+            peer.set_lines(&own);
+        }
         let posted = peers.iter().any(|p| matches!(p.way, Way::Posted(_)));
         let plain = peers.iter().all(|peer| match peer.way {
             Way::Own => true,
@@ -289,10 +292,13 @@ impl Track {
         common: &mut Common,
         planned: &Arc<Planned>,
     ) -> Option<bool> {
+        let direct = planned.direct.as_ref()?;
         if common.cpu.is_none() || !self.batch.is_empty() {
             return None;
         }
-        common.prepare(planned).ok()?;
+        if direct.scratch > common.scratch_bytes() {
+            common.prepare(planned).ok()?;
+        }
         common.number += 1;
         self.number = common.number;
         Some(common.begin(planned))

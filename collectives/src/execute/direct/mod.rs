@@ -30,6 +30,8 @@ pub(crate) struct Direct {
     steps: Box<[u32]>,
     /// Whether it leaves waits owed.
     owes: bool,
+    /// Bytes of scratch that it needs.
+    pub(super) scratch: u64,
 }
 
 /// One thing that the CPU does.
@@ -65,7 +67,7 @@ enum Move {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Spot(u64);
 
-/// Which memory.
+/// Which memory. Those that are no peer's come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Space {
     In,
@@ -82,27 +84,35 @@ const SPACE: u32 = 60;
 const RANK: u32 = 32;
 
 impl Space {
-    /// Its first spot, as a number.
-    fn base(self) -> u64 {
+    const fn index(self) -> usize {
         match self {
             Self::In => 0,
-            Self::Out => 1 << SPACE,
-            Self::Scratch => 2 << SPACE,
-            Self::Fill => 3 << SPACE,
-            Self::Slot(rank) => 4 << SPACE | u64::from(rank) << RANK,
+            Self::Out => 1,
+            Self::Scratch => 2,
+            Self::Fill => 3,
+            Self::Slot(_) => 4,
+        }
+    }
+
+    /// Its first spot, as a number.
+    fn base(self) -> u64 {
+        let space = (self.index() as u64) << SPACE;
+        match self {
+            Self::Slot(rank) => space | u64::from(rank) << RANK,
+            _ => space,
         }
     }
 }
 
 impl Spot {
-    fn space(self) -> Space {
-        match self.0 >> SPACE {
-            0 => Space::In,
-            1 => Space::Out,
-            2 => Space::Scratch,
-            3 => Space::Fill,
-            _ => Space::Slot((self.0 >> RANK) as u32 & ((1 << (SPACE - RANK)) - 1)),
-        }
+    /// [`Space::index`] of its space.
+    fn space_index(self) -> usize {
+        (self.0 >> SPACE) as usize
+    }
+
+    /// Whose the current put is in which it lies, if it lies in one.
+    fn rank(self) -> u32 {
+        (self.0 >> RANK) as u32 & ((1 << (SPACE - RANK)) - 1)
     }
 
     fn offset(self) -> u64 {
@@ -123,7 +133,10 @@ mod tests {
         {
             for offset in [0, 1, u64::from(u32::MAX)] {
                 let spot = Spot(space.base() + offset);
-                assert_eq!((spot.space(), spot.offset()), (space, offset));
+                assert_eq!((spot.space_index(), spot.offset()), (space.index(), offset));
+                if let Space::Slot(rank) = space {
+                    assert_eq!(spot.rank(), rank);
+                }
             }
         }
     }

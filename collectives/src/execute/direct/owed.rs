@@ -247,7 +247,7 @@ mod tests {
                 assert!(most(&arena, posted) >= 2, "{depth} slots");
                 assert!(most(&arena, posted) <= most(&arena, false));
             }
-            let own = Own { rank: 0, arena };
+            let own = Own::new(0, arena);
             let mapped = Way::Mapped {
                 signal: 0,
                 slots: 0,

@@ -62,6 +62,7 @@ impl Direct {
             moves: moves.into(),
             steps: steps.into(),
             owes,
+            scratch: planned.scratch_bytes(),
         })
     }
 }

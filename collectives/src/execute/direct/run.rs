@@ -8,9 +8,8 @@ use unisono_hal::{Cpu, Reduce};
 use unisono_plan::Blocks;
 
 use super::{Direct, Move, Owed, Space, Spot, flag, owed};
-use crate::arena::Counter;
 use crate::execute::op::{Op, Planned};
-use crate::execute::peer::{Own, Peer, Way};
+use crate::execute::peer::{Line, Own, Peer, Way};
 
 /// A call that runs directly.
 #[derive(Debug, Default)]
@@ -127,10 +126,14 @@ impl Running {
     }
 
     fn moves(&mut self, op: Bound<'_>, direct: &Direct, around: &mut Around<'_>) -> Ran {
+        let mut bases = [op.input, op.output, around.scratch, self.fill];
         while let Some(next) = direct.moves.get(self.next) {
             match *next {
                 Move::Begin { to, bytes } => match around.begin(to, bytes) {
-                    Some(fill) => (self.fill, self.filled) = (fill, bytes),
+                    Some(fill) => {
+                        (self.fill, self.filled) = (fill, bytes);
+                        bases[Space::Fill.index()] = fill;
+                    }
                     None => return Ran::Waits(false),
                 },
                 Move::Raise { to, last } => {
@@ -153,18 +156,12 @@ impl Running {
                     }
                 }
                 Move::Copy { dst, src, bytes } => {
-                    let (dst, src) = (self.at(op, around, dst), self.at(op, around, src));
+                    let (dst, src) = (around.at(&bases, dst), around.at(&bases, src));
                     if dst != src {
                         // SAFETY: the call's buffers, scratch and slots, which are plain memory here;
                         // the plan's verifier has shown that nothing else uses the destination now.
                         // Two places of one plan are equal or apart.
-                        unsafe {
-                            std::ptr::copy_nonoverlapping(
-                                src as usize as *const u8,
-                                dst as usize as *mut u8,
-                                bytes as usize,
-                            );
-                        }
+                        unsafe { copy(dst, src, bytes) };
                     }
                 }
                 Move::Reduce {
@@ -176,9 +173,9 @@ impl Running {
                 } => {
                     let planned = op.planned;
                     let reduce = Reduce {
-                        dst: self.at(op, around, dst),
-                        a: self.at(op, around, a),
-                        b: self.at(op, around, b),
+                        dst: around.at(&bases, dst),
+                        a: around.at(&bases, a),
+                        b: around.at(&bases, b),
                         elements: u64::from(elements),
                         repeat: 1,
                         dst_stride: 0,
@@ -198,18 +195,6 @@ impl Running {
             self.next += 1;
         }
         Ran::Done
-    }
-
-    #[inline]
-    fn at(&self, op: Bound<'_>, around: &Around<'_>, spot: Spot) -> u64 {
-        let base = match spot.space() {
-            Space::In => op.input,
-            Space::Out => op.output,
-            Space::Scratch => around.scratch,
-            Space::Fill => self.fill,
-            Space::Slot(rank) => around.peers[rank as usize].current_slot(around.own),
-        };
-        base + spot.offset()
     }
 
     /// The wait at which the run stands, as what the stream is to do: `write` puts it into a batch, and notes
@@ -266,6 +251,17 @@ pub(in crate::execute) enum Pending {
 }
 
 impl Around<'_> {
+    /// An address, by where the spaces begin that are no peer's.
+    #[inline]
+    fn at(&self, bases: &[u64; 4], spot: Spot) -> u64 {
+        let space = bases.get(spot.space_index());
+        let base = space.copied().unwrap_or_else(|| {
+            let peer = &self.peers[spot.rank() as usize];
+            peer.current_slot(self.own)
+        });
+        base + spot.offset()
+    }
+
     /// Where a put is to be filled, once there is room.
     #[inline]
     fn begin(&mut self, to: u32, bytes: u32) -> Option<u64> {
@@ -318,7 +314,7 @@ impl Around<'_> {
         let peer = &mut self.peers[to as usize];
         let words = (peer.signed != self.number).then_some(words);
         peer.signed = self.number;
-        let Way::Mapped { signal, bell, .. } = peer.way else {
+        let Way::Mapped { bell, .. } = peer.way else {
             peer.post_filled(own, fill, bytes, words.copied());
             // See `owed::mark_last`.
             let may_wait = last && is_ahead(own, peer);
@@ -332,10 +328,8 @@ impl Around<'_> {
             }
             return;
         };
-        let number = peer.next_flag(own);
+        let Line { flag, counter } = peer.raised(own);
         peer.sent += 1;
-        let flag = signal + own.arena.data_flag(own.rank, number);
-        let counter = peer.near.signal_host + own.arena.counter(to, Counter::DataSignal(number));
         // SAFETY: the flag is in the peer's arena, which the lane keeps imported; else as above.
         unsafe { flag::raise(flag, counter, words) };
         self.note(bell);
@@ -404,7 +398,7 @@ impl Around<'_> {
         if !peer.give_back(own) {
             return;
         }
-        let Way::Mapped { signal, bell, .. } = peer.way else {
+        let Way::Mapped { bell, .. } = peer.way else {
             let may_wait = peer.post_credit(own, rides);
             *self.held_back |= may_wait;
             if let Way::Posted(posted) = &mut peer.way
@@ -414,8 +408,7 @@ impl Around<'_> {
             }
             return;
         };
-        let flag = signal + own.arena.credit_flag(own.rank);
-        let counter = peer.near.signal_host + own.arena.counter(from, Counter::CreditSignal);
+        let Line { flag, counter } = peer.given();
         // SAFETY: as in `raise`.
         unsafe { flag::raise(flag, counter, None) };
         self.note(bell);
@@ -429,14 +422,29 @@ impl Around<'_> {
     }
 }
 
+/// Copies bytes, of which there often are as many as one element has.
+///
+/// # Safety
+/// As for [`std::ptr::copy_nonoverlapping`].
+#[inline]
+unsafe fn copy(dst: u64, src: u64, bytes: u32) {
+    let (dst, src) = (dst as usize as *mut u8, src as usize as *const u8);
+    // SAFETY: the caller's promise. Numbers that are known make single moves.
+    unsafe {
+        match bytes {
+            4 => std::ptr::copy_nonoverlapping(src, dst, 4),
+            8 => std::ptr::copy_nonoverlapping(src, dst, 8),
+            _ => std::ptr::copy_nonoverlapping(src, dst, bytes as usize),
+        }
+    }
+}
+
 /// Whether a peer has room for the next put.
 #[inline]
 fn has_room(own: &Own, peer: &mut Peer, bytes: u64) -> bool {
     let slotless = peer.needs_no_slot(own, bytes);
     if let Some(credits) = peer.lacks_credits(own, slotless) {
-        let home = peer.near.signal_host;
-        let flag = home + own.arena.credit_flag(peer.rank);
-        let counter = home + own.arena.counter(peer.rank, Counter::CreditWait);
+        let Line { flag, counter } = peer.credit();
         // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
         if !unsafe { flag::pass(flag, counter, credits - peer.credits(), None) } {
             return false;
@@ -449,7 +457,7 @@ fn has_room(own: &Own, peer: &mut Peer, bytes: u64) -> bool {
 /// Whether the next put of a peer has come already.
 #[inline]
 fn is_ahead(own: &Own, peer: &Peer) -> bool {
-    let (flag, counter) = next_wait(own, peer);
+    let Line { flag, counter } = peer.awaited(own);
     // SAFETY: as in `has_come`.
     unsafe { flag::is_raised(flag, counter) }
 }
@@ -457,17 +465,7 @@ fn is_ahead(own: &Own, peer: &Peer) -> bool {
 /// Whether the next put of a peer has come, with these words.
 #[inline]
 fn has_come(own: &Own, peer: &Peer, words: Option<&[u64; 3]>) -> bool {
-    let (flag, counter) = next_wait(own, peer);
+    let Line { flag, counter } = peer.awaited(own);
     // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
     unsafe { flag::pass(flag, counter, 1, words) }
-}
-
-/// The flag that the next put of a peer raises, and the counter of the wait for it.
-#[inline]
-fn next_wait(own: &Own, peer: &Peer) -> (u64, u64) {
-    let number = peer.next_data(own);
-    let home = peer.near.signal_host;
-    let flag = home + own.arena.data_flag(peer.rank, number);
-    let counter = home + own.arena.counter(peer.rank, Counter::DataWait(number));
-    (flag, counter)
 }

@@ -1,0 +1,114 @@
+//! Where the flags and counters of a pair lie for the CPU, and its small puts: worked out once, as each short call
+//! needs some of them.
+
+use super::{Own, Peer, Way};
+use crate::arena::{COUNTER, Counter, INLINE_OFFSET, LINE};
+
+/// Addresses of what a pair has one of for each flag: those of the first.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lines {
+    /// Data flags in this rank's arena, and the counters of the waits for them.
+    data: u64,
+    waits: u64,
+    /// Data flags in the peer's arena, if it is mapped, and the counters of what raises them.
+    far_data: u64,
+    signals: u64,
+    /// Small puts, in this rank's arena and in the peer's.
+    small: u64,
+    far_small: u64,
+    /// From one small put to the next.
+    stride: u64,
+    /// Both credit flags, and the counters that are this rank's.
+    credit: Line,
+    far_credit: Line,
+}
+
+/// A flag and this rank's counter for it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::execute) struct Line {
+    pub flag: u64,
+    pub counter: u64,
+}
+
+impl Peer {
+    /// Works its addresses out.
+    pub(in crate::execute) fn set_lines(&mut self, own: &Own) {
+        let (arena, home) = (own.arena, self.near.signal_host);
+        let counter = |counter| home + arena.counter(self.rank, counter);
+        let (far, far_slots) = match self.way {
+            Way::Mapped { signal, slots, .. } => (signal, slots),
+            Way::Own | Way::Posted(_) => (0, 0),
+        };
+        self.lines = Lines {
+            data: home + arena.data_flag(self.rank, 0),
+            waits: counter(Counter::DataWait(0)),
+            far_data: far + arena.data_flag(own.rank, 0),
+            signals: counter(Counter::DataSignal(0)),
+            small: self.near.slots + arena.small(self.rank, 0),
+            far_small: far_slots + arena.small(own.rank, 0),
+            stride: arena.small(self.rank, 1) - arena.small(self.rank, 0),
+            credit: Line {
+                flag: home + arena.credit_flag(self.rank),
+                counter: counter(Counter::CreditWait),
+            },
+            far_credit: Line {
+                flag: far + arena.credit_flag(own.rank),
+                counter: counter(Counter::CreditSignal),
+            },
+        };
+    }
+
+    /// The flag that the next put of the peer raises.
+    #[inline]
+    pub(in crate::execute) fn awaited(&self, own: &Own) -> Line {
+        let number = u64::from(self.next_data(own));
+        Line {
+            flag: self.lines.data + number * LINE,
+            counter: self.lines.waits + number * COUNTER,
+        }
+    }
+
+    /// The flag that the next put to the peer raises, over a mapped link.
+    #[inline]
+    pub(in crate::execute) fn raised(&self, own: &Own) -> Line {
+        let number = u64::from(self.next_flag(own));
+        Line {
+            flag: self.lines.far_data + number * LINE,
+            counter: self.lines.signals + number * COUNTER,
+        }
+    }
+
+    /// The flag by which the peer gives credits.
+    #[inline]
+    pub(in crate::execute) fn credit(&self) -> Line {
+        self.lines.credit
+    }
+
+    /// The flag by which this rank gives credits, over a mapped link.
+    #[inline]
+    pub(in crate::execute) fn given(&self) -> Line {
+        self.lines.far_credit
+    }
+
+    /// Where a put with data flag `flag` lies in its line, this rank's or the peer's.
+    #[inline]
+    pub(super) fn in_line(&self, flag: u32, far: bool) -> u64 {
+        let first = if far {
+            self.lines.far_data
+        } else {
+            self.lines.data
+        };
+        first + u64::from(flag) * LINE + INLINE_OFFSET
+    }
+
+    /// Where a small put with data flag `flag` lies, of this rank's or of the peer's.
+    #[inline]
+    pub(super) fn small(&self, flag: u32, far: bool) -> u64 {
+        let first = if far {
+            self.lines.far_small
+        } else {
+            self.lines.small
+        };
+        first + u64::from(flag) * self.lines.stride
+    }
+}
