@@ -328,6 +328,7 @@ impl Around<'_> {
             }
             return;
         };
+        peer.fetch_ahead(own, bytes);
         let Line { flag, counter } = peer.raised(own);
         peer.sent += 1;
         // SAFETY: the flag is in the peer's arena, which the lane keeps imported; else as above.

@@ -1,8 +1,13 @@
 //! Where the flags and counters of a pair lie for the CPU, and its small puts: worked out once, as each short call
 //! needs some of them.
 
-use super::{Own, Peer, Way};
+use super::{Own, Peer, Room, Way};
 use crate::arena::{COUNTER, Counter, INLINE_OFFSET, LINE};
+use crate::execute::direct::flag::fetch_to_write;
+
+/// So many puts before one writes its lines, they are asked for: time enough for them to come, and far enough ahead of
+/// the line at which the peer looks.
+const AHEAD: u64 = 4;
 
 /// Addresses of what a pair has one of for each flag: those of the first.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,6 +80,19 @@ impl Peer {
         Line {
             flag: self.lines.far_data + number * LINE,
             counter: self.lines.signals + number * COUNTER,
+        }
+    }
+
+    /// A put of so many bytes is about to be told of: asks for the lines of one like it that comes a little later.
+    #[inline]
+    pub(in crate::execute) fn fetch_ahead(&self, own: &Own, bytes: u64) {
+        let flag = own.flag_of(self.sent + AHEAD);
+        fetch_to_write(self.in_line(flag, true));
+        if self.room(own, bytes) == Room::Small {
+            let put = self.small(flag, true);
+            for line in (0..bytes).step_by(LINE as usize) {
+                fetch_to_write(put + line);
+            }
         }
     }
 
