@@ -39,7 +39,7 @@ pub const INLINE_OFFSET: u64 = 32;
 pub const INLINE: u64 = LINE - INLINE_OFFSET;
 
 /// Data flags of a pair at least.
-const FLAGS: u32 = 64;
+const FLAGS: u32 = 128;
 
 /// The most bytes that a small put has.
 const SMALL: u64 = 1024;
@@ -299,7 +299,7 @@ mod tests {
             }
         }
         assert!(used.last().is_some_and(|last| *last < arena.signal_bytes()));
-        assert_eq!(arena.flags_of(2).count(), 64 + 3);
+        assert_eq!(arena.flags_of(2).count(), 128 + 3);
         assert_eq!(arena.flags_of(2).next(), Some(arena.data_flag(2, 0)));
         assert!(arena.sends() + arena.slot(2, 4) + 4096 <= arena.slots_bytes());
         assert!(arena.slot(2, 4) + 4096 <= arena.sends());
@@ -314,7 +314,7 @@ mod tests {
                 slot_bytes,
             };
             let bytes = arena.small_bytes();
-            assert!(bytes >= LINE && bytes <= SMALL, "{arena:?}");
+            assert!((LINE..=SMALL).contains(&bytes), "{arena:?}");
             for peer in 0..3 {
                 let mut free = arena.sends() + arena.slot(peer, 0);
                 for flag in 0..arena.data_flags() {

@@ -185,3 +185,63 @@ impl State {
         Ended::Queued(number)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::ReduceOp;
+
+    #[test]
+    fn calls_of_one_plan_alone_have_one_key() {
+        let (sum, max) = (
+            ReductionKind::Op(ReduceOp::Sum),
+            ReductionKind::Op(ReduceOp::Max),
+        );
+        let first = CallShape {
+            op: PlanOp::AllReduce,
+            kind: CallKind::AllReduce,
+            count: 1,
+            dtype: DataType::F32,
+            reduction: Some(sum),
+            windows: false,
+        };
+        let of = |op| CallShape {
+            op,
+            kind: CallKind::of(op),
+            ..first
+        };
+        let rooted = [0, 1, u32::MAX - 1].map(|root| of(PlanOp::Reduce { root }));
+        let sent = [0, 1].map(|to| of(PlanOp::Send { to }));
+        let received = [0, 1].map(|from| of(PlanOp::Recv { from }));
+        let others = [
+            CallShape {
+                count: 1 << 56,
+                ..first
+            },
+            CallShape {
+                dtype: DataType::F16,
+                ..first
+            },
+            CallShape {
+                reduction: Some(max),
+                ..first
+            },
+            CallShape {
+                windows: true,
+                ..first
+            },
+        ];
+        let all = [first]
+            .into_iter()
+            .chain(rooted)
+            .chain(sent)
+            .chain(received)
+            .chain(others);
+        let keys: Vec<_> = all.map(|shape| shape.key()).collect();
+        let different: HashSet<_> = keys.iter().map(|key| key.0).collect();
+        assert_eq!(different.len(), keys.len(), "{keys:?}");
+        assert!(keys.iter().all(|key| key.place() < KEPT));
+    }
+}

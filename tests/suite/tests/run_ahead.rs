@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 const WITHOUT: [&[&str]; 2] = [&[], &["shm"]];
 
 /// More than there are flags between two ranks.
-const CALLS: u32 = 100;
+const CALLS: u32 = 150;
 
 /// Runs `body` on communicators of a rank's process, one for each of [`WITHOUT`].
 fn over_all_links(rank: &Rank, body: impl Fn(&Communicator)) {
@@ -221,7 +221,7 @@ fn the_root_runs_ahead() {
 /// Over shared memory by many calls of up to 1 KiB, so that ranks that share a core change seldom.
 #[test]
 fn the_root_runs_far_ahead_in_shared_memory() {
-    const FAR: u32 = 48;
+    const FAR: u32 = 100;
     let _limit = watchdog("the_root_runs_far_ahead_in_shared_memory", LIMIT);
     for bytes in [4, 33, 1024] {
         let ahead = Arc::new(Barrier::new(3));

@@ -130,3 +130,82 @@ impl Peer {
         first + u64::from(flag) * self.lines.stride
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use unisono_plan::Blocks;
+
+    use super::*;
+    use crate::arena::Arena;
+    use crate::execute::peer::{Fetch, Near};
+
+    /// Rank 2's peer 1, both with arenas at addresses of their own.
+    fn peer() -> (Own, Peer) {
+        let arena = Arena {
+            ranks: 3,
+            depth: 5,
+            slot_bytes: 1 << 20,
+        };
+        let own = Own::new(2, arena);
+        let way = Way::Mapped {
+            signal: 1 << 40,
+            slots: 2 << 40,
+            bell: 0,
+            inline: true,
+            fetch: Fetch::default(),
+        };
+        let near = Near {
+            signal: 3 << 40,
+            slots: 4 << 40,
+            signal_host: 3 << 40,
+            plain: true,
+            ..Near::default()
+        };
+        let mut peer = Peer::new(1, way, near);
+        peer.set_lines(&own);
+        (own, peer)
+    }
+
+    #[test]
+    fn lines_are_where_the_arena_has_them() {
+        let (own, mut peer) = peer();
+        let arena = own.arena;
+        let counter = |counter| (3 << 40) + arena.counter(1, counter);
+        for number in 0..2 * arena.data_flags() {
+            let flag = number % arena.data_flags();
+            let awaited = peer.awaited(&own);
+            assert_eq!(awaited.flag, (3 << 40) + arena.data_flag(1, flag));
+            assert_eq!(awaited.counter, counter(Counter::DataWait(flag)));
+            let raised = peer.raised(&own);
+            assert_eq!(raised.flag, (1 << 40) + arena.data_flag(2, flag));
+            assert_eq!(raised.counter, counter(Counter::DataSignal(flag)));
+            peer.take(&own, Blocks::NONE, 0);
+            peer.sent += 1;
+        }
+        assert_eq!(peer.credit().flag, (3 << 40) + arena.credit_flag(1));
+        assert_eq!(peer.credit().counter, counter(Counter::CreditWait));
+        assert_eq!(peer.given().flag, (1 << 40) + arena.credit_flag(2));
+        assert_eq!(peer.given().counter, counter(Counter::CreditSignal));
+    }
+
+    /// What is filled in the peer's arena by one is where the other looks in its own.
+    #[test]
+    fn both_ends_find_a_put_by_its_bytes() {
+        let (own, mut peer) = peer();
+        let arena = own.arena;
+        for (number, bytes) in [(0, 32), (1, 33), (2, 1024), (3, 1025)] {
+            let [near, far] = match bytes {
+                32 => [(3, 1), (1, 2)]
+                    .map(|(base, of)| (base << 40) + arena.data_flag(of, number) + INLINE_OFFSET),
+                33 | 1024 => {
+                    [(4, 1), (2, 2)].map(|(base, of)| (base << 40) + arena.small(of, number))
+                }
+                _ => [(4, 1), (2, 2)].map(|(base, of)| (base << 40) + arena.slot(of, number)),
+            };
+            assert_eq!(peer.next_slot(&own, peer.room(&own, bytes)), far, "{bytes}");
+            peer.take(&own, Blocks::NONE, bytes);
+            peer.sent += 1;
+            assert_eq!(peer.current_slot(&own), near, "{bytes}");
+        }
+    }
+}

@@ -40,7 +40,7 @@ pub(crate) struct Flags {
 
 const LINE: u64 = 64;
 /// Data flags of a pair, at least. As many as slots fit in a whole number of times.
-const FLAGS: u64 = 64;
+const FLAGS: u64 = 128;
 
 impl Flags {
     pub(crate) fn new(log: &Log, ranks: u32) -> Result<Self, String> {
