@@ -335,8 +335,7 @@ impl Peer {
 
     /// Where the flag's line of the put that was waited for last has room.
     pub(super) fn current_line(&self, own: &Own) -> u64 {
-        let flag = own.flag_of(self.received.wrapping_sub(1));
-        self.near.signal + own.arena.data_flag(self.rank, flag) + INLINE_OFFSET
+        self.in_line(own.flag_of(self.received.wrapping_sub(1)), false)
     }
 
     /// The number of the flag that the next put to the peer raises.

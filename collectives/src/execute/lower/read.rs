@@ -9,6 +9,7 @@ use unisono_plan::{Blocks, Buffer};
 
 use super::Lowering;
 use crate::execute::op::{Op, PEER_ENDS};
+use crate::execute::peer::Room;
 use crate::execute::place::{Resolved, merged};
 
 /// Bytes of a rank's two addresses: of its input and its output.
