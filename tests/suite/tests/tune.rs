@@ -78,11 +78,9 @@ fn what_was_measured_decides_in_later_communicators() {
             explained
         },
     );
-    assert!(
-        explained[0].contains("the lowest measured time"),
-        "{}",
-        explained[0]
-    );
+    // Another plan may have been as fast, but for some per cent.
+    let reason = explained[0].lines().last().expect("the reason");
+    assert!(reason.contains("measured"), "{}", explained[0]);
     assert!(explained.iter().all(|other| *other == explained[0]));
 }
 
