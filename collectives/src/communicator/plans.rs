@@ -188,8 +188,8 @@ impl Shared {
                 .flatten()
                 .fold(hash, |hash, part| mix(hash ^ part));
         }
-        let mut planned = Planned {
-            geometry,
+        let planned = |program| Planned {
+            geometry: geometry.clone(),
             element,
             dtype: if key.op == Op::Barrier {
                 0
@@ -209,10 +209,24 @@ impl Shared {
             direct: None,
         };
         let of_user = matches!(key.reduction, Some(ReductionKind::User(_)));
-        if self.policy.direct && !of_user && key.kind != CallKind::AllToAllV {
-            planned.direct = Direct::of(&planned, self.lane.posted);
+        let direct = |program| {
+            let planned = planned(program);
+            let direct = Direct::of(&planned, self.lane.posted);
+            Planned { direct, ..planned }
+        };
+        if !self.policy.direct || of_user || key.kind == CallKind::AllToAllV {
+            return Ok(planned(program));
         }
-        Ok(planned)
+        let mut own = direct(program);
+        if self.lane.posted
+            && let Some(moves) = &mut own.direct
+        {
+            moves.mark_answers(self.rank, |rank| {
+                let program = choice.template.generate(&Shape { rank, ..shape });
+                direct(one_way(program.ok()?)).direct
+            });
+        }
+        Ok(own)
     }
 
     /// The algorithm, and how the message is cut.

@@ -32,6 +32,9 @@ const SHRINKS: u64 = 1 << 62;
 /// How often deadlines of calls that nobody waits for are looked at.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// How often answers that are held back are looked for, while there are any.
+const ANSWERS: Duration = Duration::from_millis(1);
+
 /// How often, while this rank's queues are to become quiet after a failure.
 const SOON: Duration = Duration::from_millis(1);
 
@@ -321,7 +324,11 @@ impl Shared {
             };
         }
         let replays = self.look_at_replays(now);
-        (self.look_at_calls(now) || replays).then_some(LOOK)
+        let calls = (self.look_at_calls(now) || replays).then_some(LOOK);
+        match self.lane.look_at_answers() {
+            true => Some(ANSWERS),
+            false => calls,
+        }
     }
 
     /// After a failure: ends what is under way and tells the peers once it has ended. True while it

@@ -275,8 +275,13 @@ impl Shared {
         mut patience: Patience,
     ) -> Ended {
         let ended = (self.lane).run_at_once(state, key, ends.both(), as_op, &mut patience);
-        if self.lane.posted && state.take_unsent() && matches!(ended, Ended::Done) {
-            progress().activate(&self.lane);
+        if self.lane.posted && matches!(ended, Ended::Done) {
+            if state.take_unsent() {
+                progress().activate(&self.lane);
+            }
+            if self.lane.watch_answers(state) {
+                progress().kick();
+            }
         }
         ended
     }

@@ -51,6 +51,8 @@ pub(crate) struct Lane {
     has_sleepers: AtomicBool,
     /// Whether a sleeper needs descriptors (links) or can use the stream's futex alone.
     pub(crate) posted: bool,
+    /// Whether the progress thread looks for answers that are held back.
+    answers_watched: AtomicBool,
     on_failure: OnceLock<Box<dyn OnFailure>>,
 }
 
@@ -76,6 +78,7 @@ impl Lane {
             sleepers: Mutex::new(Vec::new()),
             has_sleepers: AtomicBool::new(false),
             posted,
+            answers_watched: AtomicBool::new(false),
             on_failure: OnceLock::new(),
         }
     }
@@ -170,6 +173,27 @@ impl Lane {
     /// Ops complete so far.
     pub(crate) fn completed(&self) -> u64 {
         self.completed.load(Ordering::Acquire)
+    }
+
+    /// After a call, with the lock: whether the progress thread is to be told that answers are held back.
+    #[inline]
+    pub(crate) fn watch_answers(&self, state: &State) -> bool {
+        state.holds_answers() && !self.answers_watched.swap(true, Ordering::Relaxed)
+    }
+
+    /// Of the progress thread: sends the answers that were held back and that no call has sent. True if it is to look
+    /// again soon.
+    pub(crate) fn look_at_answers(&self) -> bool {
+        if !self.answers_watched.load(Ordering::Relaxed) {
+            return false;
+        }
+        let Some(mut state) = self.try_lock() else {
+            return true;
+        };
+        let again = state.look_at_answers();
+        // Under the lock: a call that holds one back later sees it.
+        self.answers_watched.store(again, Ordering::Relaxed);
+        again
     }
 
     /// Why the lane failed, if it did.

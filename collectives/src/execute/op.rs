@@ -130,7 +130,7 @@ pub(crate) struct Op {
 
 impl Planned {
     /// A plan of no steps.
-    fn nothing() -> Result<Arc<Self>> {
+    pub(super) fn nothing() -> Result<Arc<Self>> {
         static NOTHING: OnceLock<Arc<Planned>> = OnceLock::new();
         if let Some(made) = NOTHING.get() {
             return Ok(made.clone());

@@ -58,6 +58,8 @@ pub(crate) struct Posted {
     puts: u64,
     /// Of a direct run: a credit lies in the batch.
     pub credit_held: bool,
+    /// Of a direct run: what lies in the batch are answers, which may wait; see [`Answers`](super::direct::Answers).
+    pub holds_answers: bool,
     /// Something was put since the last credit: what goes there may be answered.
     is_answered: bool,
     /// The peer has ended its link in good order, and nothing that it needs was lost.
@@ -614,6 +616,7 @@ impl Posted {
             outstanding: VecDeque::new(),
             puts: 0,
             credit_held: false,
+            holds_answers: false,
             is_answered: false,
             ended: None,
         }

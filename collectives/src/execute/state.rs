@@ -192,6 +192,24 @@ impl State {
         std::mem::take(&mut self.common.unsent)
     }
 
+    /// Whether answers are held back.
+    #[inline]
+    pub(crate) fn holds_answers(&self) -> bool {
+        self.common.answers.held
+    }
+
+    /// Sends the answers that are held back, if no call has begun since this was last asked. True if it is to be asked
+    /// again.
+    pub(crate) fn look_at_answers(&mut self) -> bool {
+        if !self.common.answers.held {
+            return false;
+        }
+        if self.common.answers.is_left_alone(self.common.number) && self.common.send_answers() {
+            self.common.answers.in_vain();
+        }
+        true
+    }
+
     /// Nothing queued, nothing in flight, links quiet: nobody need drive it.
     pub(crate) fn is_idle(&self) -> bool {
         self.main.is_idle()
@@ -421,6 +439,9 @@ fn advance(track: &mut Track, common: &mut Common, bells: Option<&Bells>) -> Res
 }
 
 fn submit_links(common: &mut Common) -> Result<bool> {
+    if common.answers.held && common.send_answers() {
+        common.answers.in_vain();
+    }
     drive_links(common, None, |posted| {
         if posted.batch.is_empty() {
             return Ok(false);

@@ -12,7 +12,7 @@ use unisono_hal::{
     Batch, Cpu, Device, DeviceKind, Memory, MemoryKind, MemoryRequest, Put, Queue, Stream,
 };
 
-use super::direct::{Around, Bound, Handed, Owed, Pending, Ran, Running};
+use super::direct::{Answers, Around, Bound, Handed, Owed, Pending, Ran, Running};
 use super::lower::{BATCH, Cursor, Late, Lowering, Waiting};
 use super::op::{Op, Planned};
 use super::peer::{Own, Peer, Way};
@@ -40,6 +40,7 @@ pub(super) struct Common {
     pub unsent: bool,
     /// Of direct runs.
     pub owed: Owed,
+    pub answers: Answers,
     /// Ops begun so far.
     pub number: u64,
     scratch: Option<Memory>,
@@ -106,6 +107,7 @@ impl Common {
             held_back: false,
             unsent: false,
             owed: Owed::default(),
+            answers: Answers::default(),
             device,
             posted,
             number: 0,
@@ -122,6 +124,9 @@ impl Common {
     fn begin(&mut self, planned: &Arc<Planned>) -> bool {
         let due = self.owed.is_due(planned);
         self.owed.begin(planned);
+        if self.posted && self.answers.begin(planned) {
+            self.send_answers();
+        }
         due
     }
 
@@ -138,6 +143,22 @@ impl Common {
             let made_up = self.peers[peer as usize].make_up(&self.own, batch);
             self.owed.count -= u32::from(made_up);
         }
+    }
+
+    /// Gives links the answers that were held back, and what else lies there; true if there was anything.
+    #[cold]
+    pub(super) fn send_answers(&mut self) -> bool {
+        let mut sent = false;
+        for peer in &mut self.peers {
+            if let Way::Posted(posted) = &mut peer.way
+                && !posted.batch.is_empty()
+            {
+                self.unsent |= !posted.push();
+                sent = true;
+            }
+        }
+        self.answers.held = false;
+        sent
     }
 
     /// Room for what an op needs beside its buffers.
@@ -338,6 +359,7 @@ impl Track {
             number: self.number,
             scratch,
             owed: &mut common.owed,
+            answers: &mut common.answers,
             bells: &mut common.bells,
             unsent: &mut common.unsent,
             held_back: &mut common.held_back,

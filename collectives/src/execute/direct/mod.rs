@@ -12,11 +12,13 @@
 //! have called the same. Such waits at the end of a rooted op are *owed*: they are made up for some
 //! calls later, so that a rank may run ahead of the others. See [`Owed`].
 
+mod answers;
 pub(super) mod flag;
 mod owed;
 mod resolve;
 mod run;
 
+pub(super) use answers::Answers;
 pub(super) use owed::Owed;
 pub(super) use run::{Around, Bound, Handed, Pending, Ran, Running};
 
@@ -32,6 +34,18 @@ pub(crate) struct Direct {
     owes: bool,
     /// Bytes of scratch that it needs.
     pub(super) scratch: u64,
+    /// Whether some of its signals are answers.
+    answers: bool,
+}
+
+impl Direct {
+    /// Marks what is an answer in rank `own`'s moves, by the moves of the others.
+    pub(crate) fn mark_answers(&mut self, own: u32, of: impl Fn(u32) -> Option<Self>) {
+        self.answers = owed::mark_answers(&mut self.moves, |rank| {
+            let owes = |step: &Move| matches!(step, Move::Owe { from } if *from == own);
+            of(rank).is_some_and(|other| other.owes && other.moves.iter().any(owes))
+        });
+    }
 }
 
 /// One thing that the CPU does.
@@ -39,8 +53,9 @@ pub(crate) struct Direct {
 enum Move {
     /// Begins a put of so many bytes: waits until there is room for it.
     Begin { to: u32, bytes: u32 },
-    /// Ends it: tells the peer. The `last` is a bare signal to a rank of which this one waits for nothing more.
-    Raise { to: u32, last: bool },
+    /// Ends it: tells the peer. The `last` is a bare signal to a rank of which this one waits for nothing more, an
+    /// *answer* one for which the peer leaves its wait owed.
+    Raise { to: u32, last: bool, answer: bool },
     /// Waits for a put, which has these blocks.
     Wait {
         from: u32,

@@ -81,7 +81,7 @@ pub(super) fn mark_last(moves: &mut [Move]) {
             Move::Wait { from, .. } | Move::Owe { from } => {
                 awaited.insert(*from);
             }
-            Move::Raise { to, last } if !awaited.contains(to) => {
+            Move::Raise { to, last, .. } if !awaited.contains(to) => {
                 bare.insert(*to, last);
             }
             Move::Begin { to, bytes } => {
@@ -108,6 +108,29 @@ pub(super) fn mark_rides(moves: &mut [Move]) {
             *rides = put_to.contains(from);
         }
     }
+}
+
+/// Marks the bare signals to ranks that leave their waits for them owed, and from which comes a put, whose credits answers
+/// go along with; see [`Answers`](super::Answers). True if there are any.
+pub(super) fn mark_answers(moves: &mut [Move], owes: impl Fn(u32) -> bool) -> bool {
+    let from = |step: &Move| match step {
+        Move::Wait { from, bytes, .. } => (*bytes > 0).then_some(*from),
+        _ => None,
+    };
+    let putting: HashSet<u32> = moves.iter().filter_map(from).collect();
+    let mut marked = false;
+    let mut is_bare = false;
+    for step in moves {
+        match step {
+            Move::Begin { bytes, .. } => is_bare = *bytes == 0,
+            Move::Raise { to, answer, .. } => {
+                *answer = is_bare && putting.contains(to) && owes(*to);
+                marked |= *answer;
+            }
+            _ => {}
+        }
+    }
+    marked
 }
 
 /// Makes the bare signals for which a program waits at its very end owed, where they are all that
@@ -158,7 +181,11 @@ mod tests {
     }
 
     fn raise(to: u32) -> Move {
-        Move::Raise { to, last: false }
+        Move::Raise {
+            to,
+            last: false,
+            answer: false,
+        }
     }
 
     fn put(to: u32, bytes: u32) -> [Move; 2] {
@@ -168,7 +195,7 @@ mod tests {
     /// Which are marked as the last.
     fn last(moves: &[Move]) -> Vec<u32> {
         let last = |step: &Move| match step {
-            Move::Raise { to, last: true } => Some(*to),
+            Move::Raise { to, last: true, .. } => Some(*to),
             _ => None,
         };
         moves.iter().filter_map(last).collect()
@@ -188,6 +215,35 @@ mod tests {
         let mut two = [put(1, 0), put(1, 0)].concat();
         mark_last(&mut two);
         assert_eq!(last(&two), [1, 1]);
+    }
+
+    /// Which are marked as answers.
+    fn answers(moves: &[Move]) -> Vec<u32> {
+        let answer = |step: &Move| match step {
+            Move::Raise {
+                to, answer: true, ..
+            } => Some(*to),
+            _ => None,
+        };
+        moves.iter().filter_map(answer).collect()
+    }
+
+    #[test]
+    fn bare_signals_that_are_owed_by_who_puts_something_are_answers() {
+        let wait = |from| Move::Wait {
+            from,
+            bytes: 4,
+            blocks: Blocks::NONE,
+        };
+        let mut moves = [put(1, 0), put(2, 0), put(3, 0), put(4, 4)].concat();
+        moves.extend([wait(1), wait(2), wait(4)]);
+        moves.extend(hear(3));
+        let mut none = moves.clone();
+        assert!(mark_answers(&mut moves, |rank| rank != 2));
+        // 2 waits for it in the call, of 3 come no credits, and 4 gets data.
+        assert_eq!(answers(&moves), [1]);
+        assert!(!mark_answers(&mut none, |_| false));
+        assert!(answers(&none).is_empty());
     }
 
     #[test]
@@ -231,6 +287,19 @@ mod tests {
         let mut moves = [hear(1), hear(1), hear(2)].concat();
         assert!(defer(&mut moves));
         assert_eq!((moves.len(), owed(&moves)), (5, vec![2]));
+    }
+
+    /// What is held back of answers is less than what may be owed: who runs ahead needs none of it.
+    #[test]
+    fn a_credit_comes_before_too_much_is_owed() {
+        for depth in 2..100 {
+            let arena = Arena {
+                ranks: 2,
+                depth,
+                slot_bytes: 4096,
+            };
+            assert!(arena.credit() < most(&arena, true) as u64 + 1, "{depth} slots");
+        }
     }
 
     /// However many calls a receiver leaves owed, its sender has been given the credits for the next

@@ -63,6 +63,7 @@ impl Direct {
             steps: steps.into(),
             owes,
             scratch: planned.scratch_bytes(),
+            answers: false,
         })
     }
 }
@@ -117,7 +118,11 @@ impl Resolving<'_> {
             }
             Value::Reduce { a, b, last } => self.reduce(&fill, [a, b], *last, piece)?,
         }
-        self.moves.push(Move::Raise { to, last: false });
+        self.moves.push(Move::Raise {
+            to,
+            last: false,
+            answer: false,
+        });
         Some(())
     }
 

@@ -7,7 +7,7 @@
 use unisono_hal::{Cpu, Reduce};
 use unisono_plan::Blocks;
 
-use super::{Direct, Move, Owed, Space, Spot, flag, owed};
+use super::{Answers, Direct, Move, Owed, Space, Spot, flag, owed};
 use crate::execute::op::{Op, Planned};
 use crate::execute::peer::{Line, Own, Peer, Way};
 
@@ -71,6 +71,7 @@ pub(in crate::execute) struct Around<'a> {
     pub number: u64,
     pub scratch: u64,
     pub owed: &'a mut Owed,
+    pub answers: &'a mut Answers,
     /// Bells to ring for flags that were raised; empty between runs.
     pub bells: &'a mut Vec<u64>,
     /// Whether a posted link has something left to do that it did not finish at once.
@@ -136,8 +137,9 @@ impl Running {
                     }
                     None => return Ran::Waits(false),
                 },
-                Move::Raise { to, last } => {
-                    around.raise(op.words, to, [self.fill, self.filled.into()], last);
+                Move::Raise { to, last, answer } => {
+                    let filled = [self.fill, self.filled.into()];
+                    around.raise(op.words, to, filled, last, answer);
                 }
                 Move::Wait {
                     from,
@@ -285,7 +287,7 @@ impl Around<'_> {
             self.send_back();
             return false;
         };
-        *self.unsent |= !posted.push();
+        *self.unsent |= !posted.go_on();
         if has_come(peer) {
             return true;
         }
@@ -302,6 +304,7 @@ impl Around<'_> {
         for peer in &mut *self.peers {
             if let Way::Posted(posted) = &mut peer.way
                 && !posted.batch.is_empty()
+                && !posted.holds_answers
             {
                 *self.unsent |= !posted.push();
             }
@@ -309,19 +312,33 @@ impl Around<'_> {
     }
 
     #[inline]
-    fn raise(&mut self, words: &[u64; 3], to: u32, [fill, bytes]: [u64; 2], last: bool) {
+    fn raise(
+        &mut self,
+        words: &[u64; 3],
+        to: u32,
+        [fill, bytes]: [u64; 2],
+        last: bool,
+        answer: bool,
+    ) {
         let own = self.own;
         let peer = &mut self.peers[to as usize];
         let words = (peer.signed != self.number).then_some(words);
         peer.signed = self.number;
         let Way::Mapped { bell, .. } = peer.way else {
+            let was_empty = matches!(&peer.way, Way::Posted(posted) if posted.batch.is_empty());
             peer.post_filled(own, fill, bytes, words.copied());
             // See `owed::mark_last`.
             let may_wait = last && is_ahead(own, peer);
             if let Way::Posted(posted) = &mut peer.way {
                 // With a credit it goes at once: the rank that is ahead needs that.
-                if may_wait && !posted.credit_held {
+                if posted.credit_held {
+                    *self.unsent |= !posted.push();
+                } else if answer && self.answers.may_wait() {
+                    posted.holds_answers |= was_empty;
+                    self.answers.held = true;
+                } else if may_wait {
                     *self.held_back = true;
+                    posted.holds_answers = false;
                 } else {
                     *self.unsent |= !posted.push();
                 }

@@ -79,7 +79,7 @@ impl Peer {
             return false;
         };
         posted.batch.put(&credit(own));
-        posted.credit_held = true;
+        (posted.credit_held, posted.holds_answers) = (true, false);
         std::mem::take(&mut posted.is_answered) || rides
     }
 }
@@ -92,13 +92,26 @@ impl Posted {
         if self.ended.is_some() {
             return false;
         }
-        self.credit_held = false;
+        (self.credit_held, self.holds_answers) = (false, false);
         if !self.batch.is_empty() {
             if self.link.submit(&mut self.batch).is_err() || !self.batch.is_empty() {
                 return false;
             }
             self.batch.clear();
         }
+        self.poll()
+    }
+
+    /// As [`push`](Self::push), but that answers stay where they are.
+    #[inline]
+    pub(in crate::execute) fn go_on(&mut self) -> bool {
+        match self.holds_answers {
+            true => self.ended.is_none() && self.poll(),
+            false => self.push(),
+        }
+    }
+
+    fn poll(&mut self) -> bool {
         let polled = self.link.poll(BUDGET);
         polled.is_ok_and(|state| matches!(state.state, State::Idle))
     }

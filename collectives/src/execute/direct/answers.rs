@@ -1,0 +1,94 @@
+//! Bare signals for which the other rank leaves its wait owed: they may stay here for a while.
+//!
+//! Each would cost this rank a call of the operating system and the other a wake-up, once a call, for nothing but to
+//! say that both called the same. The other rank does not stop for one: it runs ahead, by as much as it has room and
+//! may owe. So where a link is posted and calls of one plan repeat, answers lie in the link's batch until one of these:
+//!
+//! - A credit goes to that rank, or anything else: they go along. A plan with an answer waits for a put of that rank's,
+//!   so a credit comes once in [`Arena::credit`](crate::arena::Arena::credit) calls. That is less than what may be owed
+//!   ([`most`](super::owed::most)): a rank that runs ahead in calls of that plan never waits for an answer that is held.
+//! - This rank begins a call of another plan, or waits for longer than a moment.
+//! - It makes no call: the progress thread looks for them as long as there are any, each millisecond, and sends them
+//!   if no call has begun since it looked last. So a rank that computes holds up for two milliseconds at most one that
+//!   has gone on to another call, and needs them.
+//!
+//! Where holding them back was in vain, as they went for one of the last two reasons, the next ones go at once.
+
+use std::sync::Arc;
+
+use crate::execute::op::Planned;
+
+/// Which answers may be held back.
+#[derive(Default)]
+pub(in crate::execute) struct Answers {
+    /// The plan of the last calls, if it has any.
+    by: Option<Arc<Planned>>,
+    /// So much in favour of holding them back.
+    score: u8,
+    /// The number of the last op when the progress thread looked for them.
+    looked: u64,
+    /// Whether any may lie in a batch.
+    pub held: bool,
+}
+
+/// Calls of one plan before answers are held back.
+const REPEATS: u8 = 8;
+
+impl Answers {
+    /// A call of this plan begins; whether those that are held back must go first.
+    #[inline]
+    pub(in crate::execute) fn begin(&mut self, planned: &Arc<Planned>) -> bool {
+        if self.by.as_ref().is_some_and(|by| Arc::ptr_eq(by, planned)) {
+            self.score = (self.score + 1).min(2 * REPEATS);
+            return false;
+        }
+        let answers = planned.direct.as_ref().is_some_and(|direct| direct.answers);
+        self.by = answers.then(|| planned.clone());
+        self.score = 0;
+        self.held
+    }
+
+    /// Whether one of the current call's may be held back.
+    #[inline]
+    pub(super) fn may_wait(&self) -> bool {
+        self.score >= REPEATS
+    }
+
+    /// Holding them back was in vain.
+    pub(in crate::execute) fn in_vain(&mut self) {
+        self.score = self.score.saturating_sub(REPEATS);
+    }
+
+    /// Whether no op has begun since this was last asked, where `number` is the last one's.
+    pub(in crate::execute) fn is_left_alone(&mut self, number: u64) -> bool {
+        std::mem::replace(&mut self.looked, number) == number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_wait_once_calls_repeat_and_not_where_that_was_in_vain() {
+        let plan = Planned::nothing().expect("a plan");
+        let mut answers = Answers {
+            by: Some(plan.clone()),
+            ..Answers::default()
+        };
+        let calls = |answers: &mut Answers, count| {
+            for _ in 0..count {
+                assert!(!answers.begin(&plan));
+            }
+        };
+        calls(&mut answers, REPEATS - 1);
+        assert!(!answers.may_wait());
+        calls(&mut answers, 1);
+        assert!(answers.may_wait());
+        answers.in_vain();
+        assert!(!answers.may_wait());
+        calls(&mut answers, 100);
+        answers.in_vain();
+        assert!(answers.may_wait(), "now and then is no reason");
+    }
+}
