@@ -4,7 +4,9 @@
 use std::time::{Duration, Instant};
 
 use unisono::{Communicator, Grid, InitOptions, ReduceOp};
-use unisono_tests::{Collective, Count, CpuShare, Held, Job, Rank, Try, threads, watchdog};
+use unisono_tests::{
+    Collective, Count, CpuShare, Held, Job, Rank, Try, descriptors, threads, watchdog,
+};
 
 const LIMIT: Duration = Duration::from_secs(180);
 const MADE: Count = Count::new(20, 200);
@@ -127,13 +129,15 @@ fn made_and_dropped(test: &str, tcp: bool) {
             mappings: 0,
             threads: 1,
         });
+        let open = descriptors();
         for salt in 1..=MADE.get() {
             once(salt);
         }
         let after = settled(&before);
         assert!(
             after.within(&before),
-            "{before:?} became {after:?} after {MADE} duplicates and splits"
+            "{before:?} became {after:?} after {MADE} duplicates and splits: {open:?} became {:?}",
+            descriptors()
         );
         rank.say(&format!("held {after:?}"));
         world.finalize().expect("finalize");

@@ -298,7 +298,10 @@ mod tests {
                 depth,
                 slot_bytes: 4096,
             };
-            assert!(arena.credit() < most(&arena, true) as u64 + 1, "{depth} slots");
+            assert!(
+                arena.credit() < most(&arena, true) as u64 + 1,
+                "{depth} slots"
+            );
         }
     }
 
