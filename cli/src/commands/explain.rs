@@ -76,7 +76,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if communicator.rank() == 0 {
         let bottleneck = communicator.bottleneck(&explanation)?;
         output::print(&format!("{explanation}\n{bottleneck}\n"))?;
-        output::print(&communicator.memory_paths().to_string())?;
+        if explanation.selection().winner().template.reads_peers() {
+            output::print(
+                "Ranks read each other's memory where it lies: each byte is copied once, and passes no slot.\n",
+            )?;
+        } else {
+            output::print(&communicator.memory_paths().to_string())?;
+        }
         output::print(&links(&communicator)?)?;
     }
     communicator.finalize()?;

@@ -40,7 +40,7 @@ enum Keep {
     Shared(Arc<Shared>),
     OwnBell,
     /// Stands for a process; its address is the base.
-    Process(#[allow(dead_code, reason = "READs reach it by its address")] Box<Process>),
+    Process(#[allow(dead_code, reason = "READs reach it by its address")] Arc<Process>),
     PeerBell(#[allow(dead_code, reason = "unmaps when dropped")] Arc<PeerBell>),
 }
 
@@ -96,7 +96,8 @@ impl HostMemory {
             ));
         }
         if request.kind == MemoryKind::Process {
-            return Ok(Self::of_process(Process::own(), Place::Device, device));
+            let own = Arc::new(Process::own());
+            return Ok(Self::of_process(own, Place::Device, device));
         }
         let bytes = request.bytes;
         if request.exportable {
@@ -147,9 +148,8 @@ impl HostMemory {
     }
 
     /// What stands for a process, at an address of its own.
-    fn of_process(process: Process, place: Place, device: DeviceId) -> Self {
-        let process = Box::new(process);
-        let base = std::ptr::from_ref(&*process) as u64;
+    fn of_process(process: Arc<Process>, place: Place, device: DeviceId) -> Self {
+        let base = Arc::as_ptr(&process) as u64;
         Self::new(place, base, process::BYTES, device, Keep::Process(process))
     }
 

@@ -8,10 +8,11 @@
     reason = "reads memory by address, of this process and of others"
 )]
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::ptr;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use libc::{c_void, iovec};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -31,6 +32,8 @@ pub(crate) const BYTES: u64 = 64;
 
 /// The number that lies in this process's memory.
 static NONCE: OnceLock<Nonce> = OnceLock::new();
+/// The processes that are reached, by their numbers: one descriptor each, whatever reaches them.
+static REACHED: Mutex<BTreeMap<Nonce, Weak<Process>>> = Mutex::new(BTreeMap::new());
 
 /// Lets others read this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +87,12 @@ impl Token {
         })
     }
 
+    #[cold]
+    fn replaced(&self) -> Error {
+        let what = format!("process {} is not the one that told of itself", self.pid);
+        Error::new(Status::Peer, what)
+    }
+
     /// Little-endian.
     pub(super) fn pack(&self) -> Vec<u8> {
         let fields: [&[u8]; 5] = [
@@ -119,32 +128,51 @@ impl Process {
     }
 
     /// The one that a token tells of, if its memory can be read.
-    pub(super) fn reach(token: &Token) -> Result<Self> {
+    pub(super) fn reach(token: &Token) -> Result<Arc<Self>> {
         if *token == Token::own()? {
-            return Ok(Self::own());
+            return Ok(Arc::new(Self::own()));
         }
-        let Token { pid, .. } = *token;
+        let mut reached = REACHED.lock().unwrap_or_else(PoisonError::into_inner);
+        reached.retain(|_, process| process.strong_count() > 0);
+        let known = reached.get(&token.nonce).and_then(Weak::upgrade);
+        let process = match known {
+            Some(known) => known,
+            None => Arc::new(Self::find(token)?),
+        };
+        // Also of one that is known: it may have ended, and another may say that it is it.
+        process.prove(token)?;
+        reached.insert(token.nonce, Arc::downgrade(&process));
+        Ok(process)
+    }
+
+    fn find(token: &Token) -> Result<Self> {
+        let Token { pid, started, .. } = *token;
         let gone = |error: &io::Error| {
             let what =
-                format!("cannot find process {pid} (is it alive, and in the same container?)");
+                format!("cannot hold process {pid} (is it alive, and in the same container?)");
             Error::system(Status::Peer, &what, error)
         };
         let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
         let number = number.ok_or_else(|| Error::invalid(format!("{pid} is no process id")))?;
         let alive = pidfd_open(number, PidfdFlags::empty()).map_err(|errno| gone(&errno.into()))?;
-        let started = proc::start_time(pid).map_err(|error| gone(&error))?;
-        let this = Self(Reach::Other {
+        if proc::start_time(pid).map_err(|error| gone(&error))? != started {
+            return Err(token.replaced());
+        }
+        Ok(Self(Reach::Other {
             pid: number.as_raw_nonzero().get(),
             alive,
-        });
+        }))
+    }
+
+    /// Whether the number lies there.
+    fn prove(&self, token: &Token) -> Result<()> {
         let mut found = Nonce::default();
         // SAFETY: a buffer of this many bytes.
-        unsafe { this.read(found.as_mut_ptr(), token.at, found.len()) }?;
-        if started != token.started || found != token.nonce {
-            let what = format!("process {pid} is not the one that told of itself");
-            return Err(Error::new(Status::Peer, what));
+        unsafe { self.read(found.as_mut_ptr(), token.at, found.len()) }?;
+        match found == token.nonce {
+            true => Ok(()),
+            false => Err(token.replaced()),
         }
-        Ok(this)
     }
 
     /// Reads `bytes` bytes at an address of the process.
@@ -257,6 +285,35 @@ mod tests {
         let other = Token { pid: parent, ..own };
         let error = Process::reach(&other).unwrap_err();
         assert!(error.message().contains(&parent.to_string()), "{error}");
+    }
+
+    #[test]
+    fn who_is_reached_twice_is_held_once() {
+        let mut other = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .expect("a process");
+        let pid = other.id();
+        let started = proc::start_time(pid).unwrap();
+        // What lies where any program begins: known without its help.
+        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+        let at = u64::from_str_radix(maps.split('-').next().unwrap(), 16).unwrap();
+        let blind = Token {
+            pid,
+            started,
+            at,
+            nonce: Nonce::default(),
+        };
+        let process = Process::find(&blind).unwrap();
+        let mut nonce = Nonce::default();
+        // SAFETY: a buffer of this many bytes.
+        unsafe { process.read(nonce.as_mut_ptr(), at, nonce.len()) }.unwrap();
+        let token = Token { nonce, ..blind };
+        let [first, second] = [0, 1].map(|_| Process::reach(&token).unwrap());
+        assert!(Arc::ptr_eq(&first, &second));
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert!(Process::reach(&token).is_err(), "it has ended");
     }
 
     proptest! {
