@@ -40,6 +40,8 @@ pub const INLINE: u64 = LINE - INLINE_OFFSET;
 
 /// Data flags of a pair at least.
 const FLAGS: u32 = 128;
+/// Those that are used where puts have slots alone.
+const FEW_FLAGS: u32 = 16;
 
 /// The most bytes that a small put has.
 const SMALL: u64 = 1024;
@@ -121,6 +123,13 @@ impl Arena {
     #[must_use]
     pub fn data_flags(&self) -> u32 {
         self.depth.max(FLAGS)
+    }
+
+    /// Those of them that are used but between CPUs: a device's batch of commands is then soon the same again, and
+    /// who is through with a call leaves fewer signals behind.
+    #[must_use]
+    pub fn few_flags(&self) -> u32 {
+        self.depth.max(FEW_FLAGS)
     }
 
     /// Puts that are given back by one credit. So a channel holds at least `depth - credit + 1`

@@ -147,6 +147,6 @@ mod tests {
     fn a_host_is_never_newer_than_it_is() {
         assert_eq!(HostVersion::with_minor(9), HostVersion::CURRENT);
         assert_eq!(HostVersion::with_minor(0).minor(), 0);
-        assert_eq!(HostVersion::CURRENT.to_string(), "1.6");
+        assert_eq!(HostVersion::CURRENT.to_string(), "1.7");
     }
 }

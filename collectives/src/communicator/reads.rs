@@ -18,7 +18,7 @@ const CALL_PS: u64 = 500_000;
 const BYTES_PER_SECOND: u64 = 8_000_000_000;
 
 /// The same where its core has just written it and will write it again. `cargo xtask peers -- --dirty --ops all_gather --sizes 64K`
-/// with `algorithms: [{use: mesh_read}]`, on an Intel Xeon of 2 cores.
+/// with `algorithms: [{use: mesh_read}]`, on a Xeon of 2 cores.
 const CACHED_BYTES_PER_SECOND: u64 = 1_000_000_000;
 
 /// How fast ranks read each other's memory.

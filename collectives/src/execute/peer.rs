@@ -151,6 +151,7 @@ pub(crate) struct Own {
     pub arena: Arena,
     /// What the arena says, worked out once.
     flags: u32,
+    few_flags: u32,
     small_bytes: u64,
 }
 
@@ -191,16 +192,13 @@ impl Own {
             rank,
             arena,
             flags: arena.data_flags(),
+            few_flags: arena.few_flags(),
             small_bytes: arena.small_bytes(),
         }
     }
 
     fn slot_of(&self, number: u64) -> u32 {
         modulo(number, self.arena.depth.into()) as u32
-    }
-
-    fn flag_of(&self, number: u64) -> u32 {
-        modulo(number, self.flags.into()) as u32
     }
 
     /// Puts that are given back by one credit: each, where they are fetched, so that the sender knows when its memory
@@ -245,11 +243,20 @@ impl Peer {
         }
     }
 
+    /// Data flags that are used, either way.
+    #[inline]
+    pub(super) fn flags(&self, own: &Own) -> u32 {
+        match self.way {
+            Way::Mapped { inline: true, .. } => own.flags,
+            _ => own.few_flags,
+        }
+    }
+
     /// The number of the data flag of a put.
     fn flag_of(&self, own: &Own, number: u64) -> u32 {
         match self.slot_credits {
             Some(_) => own.slot_of(number),
-            None => own.flag_of(number),
+            None => modulo(number, self.flags(own).into()) as u32,
         }
     }
 
@@ -311,8 +318,8 @@ impl Peer {
     #[inline]
     pub(super) fn next_slot(&self, own: &Own, room: Room) -> u64 {
         match room {
-            Room::Line => return self.in_line(own.flag_of(self.sent), true),
-            Room::Small => return self.small(own.flag_of(self.sent), true),
+            Room::Line => return self.in_line(self.flag_of(own, self.sent), true),
+            Room::Small => return self.small(self.flag_of(own, self.sent), true),
             Room::Slot => {}
         }
         let slot = own.slot_of(self.sent);
@@ -337,7 +344,7 @@ impl Peer {
 
     /// Where the flag's line of the put that was waited for last has room.
     pub(super) fn current_line(&self, own: &Own) -> u64 {
-        self.in_line(own.flag_of(self.received.wrapping_sub(1)), false)
+        self.in_line(self.flag_of(own, self.received.wrapping_sub(1)), false)
     }
 
     /// The number of the flag that the next put to the peer raises.
@@ -362,7 +369,7 @@ impl Peer {
             return Some(self.credits + 1);
         }
         let room = match slotless {
-            true => own.flags,
+            true => self.flags(own),
             false => own.arena.depth,
         };
         // So many puts must be given back, of which one credit gives several: those that it gives
@@ -444,7 +451,7 @@ impl Peer {
         words: Option<[u64; 3]>,
         mut put: impl FnMut(&mut Posted, Put),
     ) {
-        let (slot, flag) = (own.slot_of(self.sent), own.flag_of(self.sent));
+        let (slot, flag) = (own.slot_of(self.sent), self.flag_of(own, self.sent));
         self.sent += 1;
         let (rank, near) = (self.rank, self.near);
         let Way::Posted(posted) = &mut self.way else {
@@ -517,8 +524,8 @@ impl Peer {
         self.current_blocks = blocks;
         let number = self.received;
         self.current = match self.room(own, bytes) {
-            Room::Line => self.in_line(own.flag_of(number), false),
-            Room::Small => self.small(own.flag_of(number), false),
+            Room::Line => self.in_line(self.flag_of(own, number), false),
+            Room::Small => self.small(self.flag_of(own, number), false),
             Room::Slot => self.near.slots + own.arena.slot(self.rank, own.slot_of(number)),
         };
         self.received += 1;

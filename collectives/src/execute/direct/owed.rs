@@ -54,19 +54,10 @@ impl Owed {
 }
 
 /// Waits of one peer that may stay owed. The peer has sent no more than these and what it was not told
-/// yet is given back, since credits are given several at a time; all of that has flags. Over a posted link, where puts
-/// with data have slots alone, a rank is not ahead by more flags than about so many either: else one that is through and
-/// leaves would miss more of the signals of a rank that is not.
-pub(super) fn most(arena: &Arena, posted: bool) -> usize {
-    let flags = match posted {
-        true => arena.depth.max(POSTED),
-        false => arena.data_flags(),
-    };
+/// yet is given back, since credits are given several at a time; all of that has `flags`.
+pub(super) fn most(arena: &Arena, flags: u32) -> usize {
     (u64::from(flags) - (arena.credit() - 1)) as usize
 }
-
-/// Flags of a posted link that what is owed may take, if there are no more slots.
-const POSTED: u32 = 16;
 
 /// Marks the bare signals to ranks of which nothing is waited for behind them.
 ///
@@ -298,10 +289,8 @@ mod tests {
                 depth,
                 slot_bytes: 4096,
             };
-            assert!(
-                arena.credit() < most(&arena, true) as u64 + 1,
-                "{depth} slots"
-            );
+            let most = most(&arena, arena.few_flags());
+            assert!(arena.credit() < most as u64 + 1, "{depth} slots");
         }
     }
 
@@ -315,37 +304,37 @@ mod tests {
                 depth,
                 slot_bytes: 4096,
             };
-            for posted in [true, false] {
-                assert!(most(&arena, posted) >= 2, "{depth} slots");
-                assert!(most(&arena, posted) <= most(&arena, false));
-            }
             let own = Own::new(0, arena);
-            let mapped = Way::Mapped {
-                signal: 0,
-                slots: 0,
-                bell: 0,
-                inline: true,
-                fetch: Fetch::default(),
-            };
-            let mut sender = Peer::new(1, mapped, Near::default());
-            let mut receiver = Peer::new(0, Way::Own, Near::default());
-            let (mut owed, mut told) = (0, 0);
-            for call in 0..10 * arena.data_flags() {
-                // As `Around::owe` does, but that it makes up for no more than it has to. What is owed
-                // answers what this rank has sent in the same call, so it comes first.
-                if owed == most(&arena, false) {
-                    owed -= 1;
-                    told += u64::from(receiver.give_back(&own));
+            for inline in [true, false] {
+                let mapped = Way::Mapped {
+                    signal: 0,
+                    slots: 0,
+                    bell: 0,
+                    inline,
+                    fetch: Fetch::default(),
+                };
+                let mut sender = Peer::new(1, mapped, Near::default());
+                let mut receiver = Peer::new(0, Way::Own, Near::default());
+                let most = most(&arena, sender.flags(&own));
+                assert!(most >= 2, "{depth} slots");
+                let (mut owed, mut told) = (0, 0);
+                for call in 0..10 * arena.data_flags() {
+                    // As `Around::owe` does, but that it makes up for no more than it has to. What is owed
+                    // answers what this rank has sent in the same call, so it comes first.
+                    if owed == most {
+                        owed -= 1;
+                        told += u64::from(receiver.give_back(&own));
+                    }
+                    owed += 1;
+                    if let Some(credits) = sender.lacks_credits(&own, true) {
+                        assert!(
+                            credits <= told,
+                            "{depth} slots, call {call}: {credits} of {told}"
+                        );
+                        sender.have_credits(credits);
+                    }
+                    sender.sent += 1;
                 }
-                owed += 1;
-                if let Some(credits) = sender.lacks_credits(&own, true) {
-                    assert!(
-                        credits <= told,
-                        "{depth} slots, call {call}: {credits} of {told}"
-                    );
-                    sender.have_credits(credits);
-                }
-                sender.sent += 1;
             }
         }
     }

@@ -369,8 +369,8 @@ impl Around<'_> {
     /// Leaves the wait for a bare signal of this call owed. False if too many are.
     #[inline]
     fn owe(&mut self, words: &[u64; 3], from: u32) -> bool {
-        let posted = matches!(self.peers[from as usize].way, Way::Posted(_));
-        let most = owed::most(&self.own.arena, posted);
+        let flags = self.peers[from as usize].flags(self.own);
+        let most = owed::most(&self.own.arena, flags);
         if self.peers[from as usize].owed.len() >= most {
             if !self.make_up(from) {
                 return false;

@@ -86,7 +86,7 @@ impl Peer {
     /// A put of so many bytes is about to be told of: asks for the lines of one like it that comes a little later.
     #[inline]
     pub(in crate::execute) fn fetch_ahead(&self, own: &Own, bytes: u64) {
-        let flag = own.flag_of(self.sent + AHEAD);
+        let flag = self.flag_of(own, self.sent + AHEAD);
         fetch_to_write(self.in_line(flag, true));
         if self.room(own, bytes) == Room::Small {
             let put = self.small(flag, true);
