@@ -117,9 +117,10 @@ fn made_and_dropped(test: &str, tcp: bool) {
             world.barrier().expect("barrier");
         };
         once(0);
-        // Whoever sleeps for the first time gets a bell of its own.
-        for late in 0..3 {
-            if rank.rank == late {
+        // Whoever sleeps for the first time gets a bell of its own: the caller, and the thread beside it, which sleeps
+        // when it has nothing to do.
+        for late in 0..9 {
+            if rank.rank == late % 3 {
                 std::thread::sleep(Duration::from_millis(60));
             }
             world.barrier().expect("barrier");
