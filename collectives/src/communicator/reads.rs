@@ -12,13 +12,13 @@ use unisono_plan::cost::{Rate, Reads};
 use crate::options::InitOptions;
 
 /// What a core spends on one read besides the bytes: a call of the operating system, a look whether the process is
-/// there. Half of it at each end, by the model's way of counting.
+/// there. Half of it at each end, by the model's way of counting. An assumption: what decides are the bytes.
 const CALL_PS: u64 = 500_000;
-/// What the system copies from another process's memory, page by page.
+/// What the system copies from another process's memory, page by page: as below, with `--sizes 64M`.
 const BYTES_PER_SECOND: u64 = 8_000_000_000;
 
-/// The same where its core has just written it and will write it again. `cargo xtask peers -- --dirty --ops all_gather --sizes 64K`
-/// with `algorithms: [{use: mesh_read}]`, on a Xeon of 2 cores.
+/// The same where its core has just written it and will write it again: `cargo xtask peers -- --dirty --ranks 2
+/// --ops all_gather --sizes 64K` with `UNISONO_ALGORITHMS='[{op: all_gather, use: mesh_read}]'`, on a Xeon of 2 cores.
 const CACHED_BYTES_PER_SECOND: u64 = 1_000_000_000;
 
 /// How fast ranks read each other's memory.
