@@ -1,7 +1,7 @@
 //! Predictions against known values, and choices.
 
 use unisono_plan::cost::{
-    Fabric, FabricError, Link, Measurements, Node, Picoseconds, PlanName, Point, Port, Rate,
+    Fabric, FabricError, Link, Measurements, Node, Picoseconds, PlanName, Point, Port, Rate, Reads,
     Speeds, bus_factor, predict,
 };
 use unisono_plan::select::{Override, Overrides, Plan, Request, SelectError, Selection, select};
@@ -293,6 +293,34 @@ fn puts_to_everybody_at_once_stay_in_the_caches_of_cores() {
     );
     assert_eq!(largest(&shared_memory(64, 2), Op::AllGather, mesh), 8 << 10);
     assert_eq!(largest(&classical(8), Op::AllGather, mesh), 128 << 10);
+}
+
+#[test]
+fn a_broadcast_is_read_where_ranks_share_cores() {
+    let reads = Reads {
+        call_ps: 1_000_000,
+        rate: Rate::bytes_per_second(8_000_000_000),
+        from_one: Rate::bytes_per_second(5_000_000_000),
+        from_cache: Rate::bytes_per_second(1_000_000_000),
+    };
+    let broadcast = Op::Broadcast { root: 0 };
+    let fabric = |ranks| shared_memory(ranks, 2).with_reads(Ok(reads));
+    let took = |ranks, bytes| time(Algorithm::MeshRead, broadcast, bytes, 1, &fabric(ranks));
+    // The root copies meanwhile, which costs the others nothing: only the slower of the two is seen.
+    let bytes = |bytes: u64| u128::from(bytes) * 200;
+    assert_near(took(2, 9 * MIB) - took(2, MIB), bytes(8 * MIB));
+    assert_near(took(8, 9 * MIB) - took(8, MIB), 4 * bytes(8 * MIB));
+    // What lies in the first cache of the root's core comes slowly, however much it is in all.
+    assert_near(took(2, 64 << 10) - took(2, 32 << 10), (32 << 10) * 1000);
+    let cached = u128::from(64_u64 << 10) * 800;
+    assert!(took(2, MIB) > bytes(MIB) + cached && took(2, MIB) < bytes(MIB) + cached + 10 * US);
+    let chosen = |ranks, bytes| {
+        let got = select(&request(broadcast, bytes), &fabric(ranks), &Overrides::NONE);
+        got.unwrap().winner().plan
+    };
+    assert_eq!(chosen(8, 16 * MIB), Plan::Flat(Algorithm::MeshRead));
+    assert_ne!(chosen(2, 16 * MIB), Plan::Flat(Algorithm::MeshRead));
+    assert_ne!(chosen(8, 4096), Plan::Flat(Algorithm::MeshRead));
 }
 
 #[test]

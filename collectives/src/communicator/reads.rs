@@ -11,14 +11,18 @@ use unisono_plan::cost::{Rate, Reads};
 
 use crate::options::InitOptions;
 
-/// What a core spends on one read besides the bytes: a call of the operating system, a look whether the process is
-/// there. Half of it at each end, by the model's way of counting. An assumption: what decides are the bytes.
-const CALL_PS: u64 = 500_000;
-/// What the system copies from another process's memory, page by page: as below, with `--sizes 64M`.
-const BYTES_PER_SECOND: u64 = 8_000_000_000;
+// What follows was measured on a Xeon of 2 cores by `cargo xtask peers -- --dirty` with
+// `UNISONO_ALGORITHMS='[{op: all_gather, use: mesh_read}, {op: broadcast, use: mesh_read}]'`.
 
-/// The same where its core has just written it and will write it again: `cargo xtask peers -- --dirty --ranks 2
-/// --ops all_gather --sizes 64K` with `UNISONO_ALGORITHMS='[{op: all_gather, use: mesh_read}]'`, on a Xeon of 2 cores.
+/// What a core spends on one read besides the bytes: two calls of the operating system, one of which looks whether the
+/// process is there. Half of it at each end, by the model's way of counting: `--ops all_gather --sizes 16K --ranks 8`.
+const CALL_PS: u64 = 1_000_000;
+/// What the system copies from another process's memory, page by page: `--ops all_gather --sizes 4M,64M`.
+const BYTES_PER_SECOND: u64 = 8_000_000_000;
+/// The same where all read the memory of one, which its own core copies meanwhile: `--ops broadcast --sizes 4M,64M`.
+const FROM_ONE_BYTES_PER_SECOND: u64 = 4_900_000_000;
+/// What comes from the first-level cache of a core that has just written it and will write it again:
+/// `--ops broadcast --sizes 64K --ranks 2`.
 const CACHED_BYTES_PER_SECOND: u64 = 1_000_000_000;
 
 /// How fast ranks read each other's memory.
@@ -26,6 +30,7 @@ pub(super) fn speed() -> Reads {
     Reads {
         call_ps: CALL_PS,
         rate: Rate::bytes_per_second(BYTES_PER_SECOND),
+        from_one: Rate::bytes_per_second(FROM_ONE_BYTES_PER_SECOND),
         from_cache: Rate::bytes_per_second(CACHED_BYTES_PER_SECOND),
     }
 }

@@ -17,6 +17,8 @@ use super::shaped::Shaped;
 
 /// What a core has of cache for itself, in bytes: 512 KiB to 2 MiB on today's servers.
 const CORE_CACHE: u128 = 1 << 20;
+/// What a core's cache of the first level holds, in bytes: 32 to 64 KiB on today's servers.
+const FIRST_LEVEL: u128 = 64 << 10;
 /// Puts are not made smaller than this to stay in a cache: ranks would do little but take turns.
 const SMALL_PUT: u64 = 8 << 10;
 
@@ -139,11 +141,28 @@ pub struct Fabric {
 pub struct Reads {
     /// What a core spends at each end of one read, besides the bytes, in picoseconds.
     pub call_ps: u64,
-    /// Bytes read from memory.
+    /// Bytes read where each rank reads another's.
     pub rate: Rate,
-    /// Bytes read from the cache of the core that has just written them: each line comes from there, and has to be taken
-    /// back when that core writes it again.
+    /// Bytes read where all read the memory of one rank, which copies it meanwhile.
+    pub from_one: Rate,
+    /// Bytes read from the first-level cache of the core that has just written them: each line comes from there, and has
+    /// to be taken back when that core writes it again.
     pub from_cache: Rate,
+}
+
+impl Reads {
+    /// How much longer it takes at `rate` to read so many bytes, as what was written last lies in the cache of the core
+    /// that wrote it.
+    pub(super) fn fetched_ps(&self, bytes: Ratio, rate: Rate) -> u128 {
+        let all = bytes.num >= FIRST_LEVEL * bytes.den;
+        let cached = if all {
+            Ratio::new(FIRST_LEVEL, 1)
+        } else {
+            bytes
+        };
+        let times = [self.from_cache, rate].map(|rate| rate.time(cached));
+        times[0].saturating_sub(times[1])
+    }
 }
 
 impl Fabric {
@@ -311,17 +330,16 @@ impl Fabric {
         self.reads.as_ref().ok().copied()
     }
 
-    /// How fast ranks read a message of so many bytes, if they can: from the caches of cores what lies there.
-    pub(super) fn reads_of(&self, bytes: Ratio) -> Option<(u64, Rate)> {
-        let Reads {
-            call_ps,
-            rate,
-            from_cache,
-        } = self.reads()?;
-        let cached = 2 * CORE_CACHE;
-        let is_cached = bytes.num * self.crowd.num < cached * bytes.den * self.crowd.den;
-        let rate = if is_cached { from_cache } else { rate };
-        Some((scaled(call_ps, self.crowd), rate.shared(self.crowd)))
+    /// The same while all ranks work: those of a core one after the other.
+    pub(super) fn crowded_reads(&self) -> Option<Reads> {
+        let reads = self.reads()?;
+        Some(Reads {
+            call_ps: scaled(reads.call_ps, self.crowd),
+            rate: reads.rate.shared(self.crowd),
+            from_one: reads.from_one.shared(self.crowd),
+            // Once for all of a core: then its own cache has them.
+            from_cache: reads.from_cache,
+        })
     }
 
     /// What plans really took on this fabric, if that is known.

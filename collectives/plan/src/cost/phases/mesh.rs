@@ -102,24 +102,23 @@ pub(super) fn windows(work: &mut Work, op: Op, m: &Message<'_>) {
 }
 
 /// The plan that reads the peers' memory: "enter" and "done", and one pass over the data, each peer's by a call of the
-/// operating system. The root of a broadcast copies while others read.
+/// operating system. The root of a broadcast copies while others read: the slower sets the pace.
 pub(super) fn reads(work: &mut Work, op: Op, m: &Message<'_>) {
     let mesh = m.fabric.mesh;
-    let Some((call_ps, rate)) = m.fabric.reads_of(m.s) else {
+    let Some(reads) = m.fabric.crowded_reads() else {
         return;
     };
+    let from_one = matches!(op, Op::Broadcast { .. });
+    let (rate, fan, bytes, all) = match from_one {
+        true => (reads.from_one.min(m.fabric.speeds.copy), 1, m.s, m.s),
+        false => (reads.rate, mesh.fan, m.share, m.rest),
+    };
     let read = Pattern {
+        alpha_ps: mesh.alpha_ps + reads.fetched_ps(all, rate),
         rate: mesh.rate.min(rate),
-        message_ps: mesh.message_ps.max(u128::from(call_ps)),
+        message_ps: mesh.message_ps.max(u128::from(reads.call_ps)),
         ..mesh
     };
     work.signals(mesh, 2);
-    let mut round = |pattern, bytes| work.rounds(pattern, 1, bytes, Overlap::Latency);
-    match op {
-        Op::Broadcast { .. } => {
-            round(read.with_fan(1), m.s);
-            work.copied.push(m.s);
-        }
-        _ => round(read, m.share),
-    }
+    work.rounds(read.with_fan(fan), 1, bytes, Overlap::Latency);
 }
