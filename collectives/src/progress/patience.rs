@@ -9,7 +9,7 @@ use super::Policy;
 const SPINS: u32 = 64;
 /// Switches to other ranks: all of a core that is shared by eight, twice.
 const YIELDS: u32 = 16;
-/// For so long at most, whatever the others do with the core: the lane's lock is held meanwhile.
+/// For so long at most behind the first two, whatever the others do with the core: the lane's lock is held meanwhile.
 const SWITCHING: Duration = Duration::from_micros(100);
 /// Spins before a core is given up, for a rank that runs on another: about as long as a switch.
 const SPINS_ALONGSIDE: u32 = 16;
@@ -17,7 +17,7 @@ const SPINS_ALONGSIDE: u32 = 16;
 /// How long a call may still wait.
 pub(crate) struct Patience {
     left: u32,
-    /// When it began to give its core up.
+    /// When it had given its core up twice.
     since: Option<Instant>,
     /// Cores are shared: another rank may need this one's.
     crowded: bool,
@@ -120,10 +120,16 @@ impl Patience {
         if self.left == 0 || super::progress().has_work() {
             return false;
         }
-        let since = *self.since.get_or_insert_with(Instant::now);
         std::thread::yield_now();
-        let over = since.elapsed() >= SWITCHING;
-        self.left = if over { 0 } else { self.left - 1 };
+        self.left -= 1;
+        // Most waits end with their first switch, so nobody looks at the clock before.
+        if let Some(since) = self.since {
+            if since.elapsed() >= SWITCHING {
+                self.left = 0;
+            }
+        } else if self.left < YIELDS - 1 {
+            self.since = Some(Instant::now());
+        }
         true
     }
 }
