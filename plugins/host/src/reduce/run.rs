@@ -60,11 +60,31 @@ impl Kernel {
         let in_place = core::ptr::eq(dst, a) || core::ptr::eq(dst, b);
         let streaming =
             streaming && !in_place && copy::can_stream(self.isa) && dst.addr().is_multiple_of(64);
-        // SAFETY: the caller's contract. All reductions commute, so `b = a op b` is a fold as well.
+        // SAFETY: the caller's contract.
         unsafe {
             if divisor != 0 || streaming {
                 self.by_blocks(dst, a, b, elements, divisor, streaming);
-            } else if core::ptr::eq(dst, a) {
+            } else {
+                self.run_plain(dst, a, b, elements);
+            }
+        }
+    }
+
+    /// [`run`](Self::run) without division or streaming.
+    ///
+    /// # Safety
+    /// As for [`run`](Self::run).
+    #[inline]
+    pub(crate) unsafe fn run_plain(
+        &self,
+        dst: *mut u8,
+        a: *const u8,
+        b: *const u8,
+        elements: usize,
+    ) {
+        // SAFETY: the caller's contract. All reductions commute, so `b = a op b` is a fold as well.
+        unsafe {
+            if core::ptr::eq(dst, a) {
                 (self.loops.fold)(dst, b, elements);
             } else if core::ptr::eq(dst, b) {
                 (self.loops.fold)(dst, a, elements);

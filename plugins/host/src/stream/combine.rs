@@ -8,6 +8,9 @@ use super::transfer::{Progress, at, overlap, partly_overlap, wants_streaming};
 use crate::config::Config;
 use crate::reduce::{Dtype, Kernel};
 
+/// Elements of which so few are combined at once that what there is to decide for many would take longer.
+const FEW: u64 = 1024;
+
 /// Refuses what no kernel can do or what would give wrong results.
 pub(super) fn check_reduce(command: &CommandReduce, config: &Config) -> Result<()> {
     let CommandReduce {
@@ -65,6 +68,14 @@ pub(crate) unsafe fn reduce_at_once(command: &CommandReduce, config: &Config) ->
     let Some(kernel) = config.kernel(command.dtype, command.reduction) else {
         return false;
     };
+    let plain = command.repeat == 1 && command.divisor == 0 && command.head.flags == 0;
+    if plain && command.elements <= FEW {
+        let place = |address| at(address, 0, 0, 0);
+        let (dst, a, b) = (place(command.dst), place(command.a), place(command.b));
+        // SAFETY: the caller's promise.
+        unsafe { kernel.run_plain(dst, a, b, command.elements as usize) };
+        return true;
+    }
     let (mut progress, mut budget) = (Progress::default(), u64::MAX);
     // SAFETY: the caller's promise.
     unsafe { reduce(command, kernel, &mut progress, &mut budget, config) }
