@@ -269,27 +269,27 @@ impl Around<'_> {
     fn begin(&mut self, to: u32, bytes: u32) -> Option<u64> {
         let own = self.own;
         let bytes = u64::from(bytes);
-        if !self.look(to, |peer| has_room(own, peer, bytes)) {
-            return None;
+        let peer = &mut self.peers[to as usize];
+        if !has_room(own, peer, bytes) {
+            return self
+                .look_again(to, |peer| has_room(own, peer, bytes))
+                .then(|| {
+                    let peer = &self.peers[to as usize];
+                    peer.next_slot(own, peer.room(own, bytes))
+                });
         }
-        let peer = &self.peers[to as usize];
         Some(peer.next_slot(own, peer.room(own, bytes)))
     }
 
-    /// Whether something has come from a peer; if not, looks once more when its link has gone on.
-    #[inline]
-    fn look(&mut self, at: u32, has_come: impl Fn(&mut Peer) -> bool) -> bool {
+    /// Where something had not come from a peer: looks once more when its link has gone on.
+    #[cold]
+    fn look_again(&mut self, at: u32, has_come: impl Fn(&mut Peer) -> bool) -> bool {
         let peer = &mut self.peers[at as usize];
-        if has_come(peer) {
-            return true;
-        }
-        let Way::Posted(posted) = &mut peer.way else {
-            self.send_back();
-            return false;
-        };
-        *self.unsent |= !posted.go_on();
-        if has_come(peer) {
-            return true;
+        if let Way::Posted(posted) = &mut peer.way {
+            *self.unsent |= !posted.go_on();
+            if has_come(peer) {
+                return true;
+            }
         }
         self.send_back();
         false
@@ -356,14 +356,14 @@ impl Around<'_> {
     #[inline]
     fn wait(&mut self, words: &[u64; 3], from: u32) -> bool {
         let (own, number) = (self.own, self.number);
-        self.look(from, |peer| {
-            let words = (peer.compared != number).then_some(words);
-            let passed = has_come(own, peer, words);
-            if passed {
-                peer.compared = number;
-            }
-            passed
-        })
+        let words_of = |peer: &Peer| (peer.compared != number).then_some(words);
+        let peer = &mut self.peers[from as usize];
+        let has_come = has_come(own, peer, words_of(peer))
+            || self.look_again(from, |peer| has_come(own, peer, words_of(peer)));
+        if has_come {
+            self.peers[from as usize].compared = number;
+        }
+        has_come
     }
 
     /// Leaves the wait for a bare signal of this call owed. False if too many are.
@@ -397,7 +397,10 @@ impl Around<'_> {
     /// Waits for the oldest signal that is owed of a peer. False if it has not come.
     fn make_up(&mut self, from: u32) -> bool {
         let own = self.own;
-        if !self.look(from, |peer| has_come(own, peer, peer.owed.front())) {
+        let peer = &mut self.peers[from as usize];
+        if !has_come(own, peer, peer.owed.front())
+            && !self.look_again(from, |peer| has_come(own, peer, peer.owed.front()))
+        {
             return false;
         }
         let peer = &mut self.peers[from as usize];
@@ -458,7 +461,7 @@ unsafe fn copy(dst: u64, src: u64, bytes: u32) {
 }
 
 /// Whether a peer has room for the next put.
-#[inline]
+#[inline(always)]
 fn has_room(own: &Own, peer: &mut Peer, bytes: u64) -> bool {
     let slotless = peer.needs_no_slot(own, bytes);
     if let Some(credits) = peer.lacks_credits(own, slotless) {
@@ -481,7 +484,7 @@ fn is_ahead(own: &Own, peer: &Peer) -> bool {
 }
 
 /// Whether the next put of a peer has come, with these words.
-#[inline]
+#[inline(always)]
 fn has_come(own: &Own, peer: &Peer, words: Option<&[u64; 3]>) -> bool {
     let Line { flag, counter } = peer.awaited(own);
     // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
