@@ -49,7 +49,8 @@ pub struct Args {
     #[arg(long, conflicts_with = "output")]
     check: bool,
     /// Rounds; algorithms take turns in each. Where ranks share cores, others do in each round.
-    /// Without --check, an algorithm whose single call takes longer than --figure has three at most.
+    /// Without --check, algorithms that are close to each other have as many again, and one whose
+    /// single call takes longer than --figure has three at most of either.
     #[arg(long, value_name = "N", default_value_t = 7,
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,

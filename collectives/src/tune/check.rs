@@ -2,8 +2,10 @@
 
 use unisono_plan::OpKind;
 
-use super::clock::Buffers;
-use super::sweep::{Plans, fitting, sizes, whole};
+use super::cell::{Bench, Cell, Entry, Steps, sizes};
+use super::memory::DTYPE;
+use super::pair::median;
+use super::variant::Variant;
 use super::{TuneOptions, TuneProgress};
 use crate::Communicator;
 use crate::error::Result;
@@ -38,6 +40,26 @@ impl Choice {
     }
 }
 
+impl Choice {
+    /// What is chosen, the first of a cell's entries, against the fastest.
+    fn of(cell: &Cell) -> Option<Self> {
+        let median = |entry: &Entry| median(&mut entry.times.clone());
+        let chosen = cell.entries.first()?;
+        let best = (cell.entries.iter()).min_by(|a, b| median(a).total_cmp(&median(b)))?;
+        let (ratio, interval) = paired(&chosen.times, &best.times);
+        Some(Self {
+            op: cell.op.kind(),
+            bytes: cell.bytes,
+            chosen: chosen.variant.name.algorithm.clone(),
+            chosen_us: 1e6 * median(chosen),
+            best: best.variant.name.algorithm.clone(),
+            best_us: 1e6 * median(best),
+            ratio,
+            interval,
+        })
+    }
+}
+
 impl Communicator {
     /// Measures every plan of every operation and holds the chosen ones against the best. All ranks
     /// call this together, and all get the same table.
@@ -50,35 +72,49 @@ impl Communicator {
         progress: &mut dyn FnMut(&TuneProgress),
     ) -> Result<Vec<Choice>> {
         options.check()?;
-        let mut choices = Vec::new();
         if self.size() < 2 {
-            return Ok(choices);
+            return Ok(Vec::new());
         }
-        let mut buffers = Buffers::new(self, options.elements(self.size()), false)?;
-        let total = options
-            .ops
-            .iter()
-            .map(|op| sizes(options, *op).len())
-            .sum::<usize>() as u64;
-        for &op in &options.ops {
-            for bytes in sizes(options, op) {
-                progress(&TuneProgress {
-                    op,
-                    bytes,
-                    done: choices.len() as u64,
-                    total,
-                });
-                let plans = Plans {
-                    on: self,
-                    options,
-                    op: whole(op),
-                    bytes: fitting(op, bytes, self.size()),
-                    windowed: false,
-                };
-                choices.push(plans.choice(&mut buffers)?);
+        let all = || {
+            let sizes = |op: &OpKind| {
+                sizes(options, *op)
+                    .into_iter()
+                    .map(|bytes| (*op, bytes))
+                    .collect::<Vec<_>>()
+            };
+            options.ops.iter().flat_map(sizes)
+        };
+        let rounds = options.rounds.max(1);
+        let mut steps = Steps::new(progress, all().count() * (1 + rounds as usize));
+        let mut bench = Bench::new(self, options, false)?;
+        let mut cells = Vec::new();
+        for (op, bytes) in all() {
+            steps.next(op, bytes);
+            let mut cell = bench.cell(op, bytes)?;
+            let variants = self.chosen_first(&bench, &cell)?;
+            bench.add(&mut cell, variants)?;
+            cells.push(cell);
+        }
+        for round in 0..rounds {
+            for cell in &mut cells {
+                steps.next(cell.op.kind(), cell.asked);
+                bench.round(cell, cell.all(), round)?;
             }
         }
-        Ok(choices)
+        Ok(cells.iter().filter_map(Choice::of).collect())
+    }
+
+    /// The plan that is chosen, and the others as they would be cut.
+    fn chosen_first(&self, bench: &Bench<'_>, cell: &Cell) -> Result<Vec<Variant>> {
+        let explained = self.explain(cell.op, cell.bytes, DTYPE)?;
+        let mut variants = vec![Variant::new(cell.op.kind(), explained.selection().winner())];
+        for candidate in bench.candidates(cell)? {
+            let variant = Variant::new(cell.op.kind(), &candidate);
+            if variant.name != variants[0].name {
+                variants.push(variant);
+            }
+        }
+        Ok(variants)
     }
 }
 
@@ -86,7 +122,7 @@ impl Communicator {
 ///
 /// With n pairs, the k-th smallest and k-th largest bound the median unless more than n - k of n
 /// fair coins fall alike; k is the largest for which that is less than 2.5 % on each side.
-pub(super) fn paired(a: &[f64], b: &[f64]) -> (f64, (f64, f64)) {
+fn paired(a: &[f64], b: &[f64]) -> (f64, (f64, f64)) {
     let mut ratios: Vec<f64> = a.iter().zip(b).map(|(a, b)| a / b).collect();
     ratios.sort_by(f64::total_cmp);
     let n = ratios.len();

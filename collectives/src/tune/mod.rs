@@ -5,6 +5,7 @@
 //! [`Calibration`], a file for each cluster.
 
 mod calibration;
+mod cell;
 mod check;
 mod clock;
 mod memory;
@@ -12,6 +13,7 @@ mod now;
 mod pair;
 mod places;
 mod sweep;
+mod variant;
 
 use std::time::Duration;
 
@@ -35,8 +37,9 @@ pub struct TuneOptions {
     pub factor: u64,
     /// About how long one plan runs at one size, all rounds together. A slow call runs longer.
     pub figure: Duration,
-    /// Rounds, in which plans take turns. Where ranks share cores, others do in each round. When tuning, a plan
-    /// whose single call takes longer than `figure` has three at most.
+    /// Rounds, in which plans take turns. Where ranks share cores, others do in each round. When tuning, plans that are
+    /// close to each other have as many again, and a plan whose single call takes longer than `figure` has three at
+    /// most of either.
     pub rounds: u32,
     /// Whether plans over windows are measured too.
     pub windows: bool,
@@ -73,11 +76,6 @@ impl TuneOptions {
             ),
         ))
     }
-
-    /// Elements of a buffer that is large enough for every call.
-    fn elements(&self, ranks: u32) -> usize {
-        (self.max_bytes / 4) as usize + ranks as usize
-    }
 }
 
 /// How far tuning is.
@@ -87,7 +85,7 @@ pub struct TuneProgress {
     pub op: OpKind,
     /// At this size in bytes.
     pub bytes: u64,
-    /// Sizes of operations that are done.
+    /// Steps that are done: each size of each operation is one in the survey, and one in each round after it.
     pub done: u64,
     /// And all of them.
     pub total: u64,

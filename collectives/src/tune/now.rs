@@ -1,10 +1,11 @@
 //! What the candidates of one call take right now.
 
 use unisono_plan::OpKind;
+use unisono_plan::cost::Picoseconds;
 
 use super::TuneOptions;
-use super::clock::Buffers;
-use super::sweep::{Plans, fitting, whole};
+use super::cell::{Bench, fitting, whole};
+use super::variant::Variant;
 use crate::communicator::Explanation;
 use crate::error::Result;
 use crate::{Communicator, DataType};
@@ -22,20 +23,28 @@ impl Communicator {
         bytes: u64,
         options: &TuneOptions,
     ) -> Result<Explanation> {
-        let bytes = fitting(op, bytes, self.size());
-        let mut explained = self.explain(whole(op), bytes, DataType::F32)?;
+        let mut explained =
+            self.explain(whole(op), fitting(op, bytes, self.size()), DataType::F32)?;
         if self.size() < 2 {
             return Ok(explained);
         }
-        let elements = (bytes / 4) as usize + self.size() as usize;
-        let plans = Plans {
-            on: self,
-            options,
-            op: whole(op),
-            bytes,
-            windowed: false,
+        let options = TuneOptions {
+            max_bytes: bytes,
+            ..options.clone()
         };
-        for (candidate, time) in plans.now(&mut Buffers::new(self, elements, false)?)? {
+        let bench = &mut Bench::new(self, &options, false)?;
+        let mut cell = bench.cell(op, bytes)?;
+        let candidates = bench.candidates(&cell)?;
+        let variants = candidates
+            .iter()
+            .map(|candidate| Variant::new(op, candidate));
+        bench.add(&mut cell, variants.collect())?;
+        for round in 0..options.rounds.max(1) {
+            let turn = cell.sifted(0, round);
+            bench.round(&mut cell, turn, round)?;
+        }
+        for (candidate, entry) in candidates.iter().zip(&cell.entries) {
+            let time = Picoseconds((entry.middle() * 1e12) as u128);
             explained.set_now(candidate.plan, candidate.windowed, time);
         }
         Ok(explained)

@@ -26,7 +26,7 @@ pub use plan::Plan;
 
 /// What was measured as slower by so many per cent is as good: so much do figures of one plan differ
 /// from one tuning to the next.
-const AS_GOOD: u128 = 5;
+const AS_GOOD: u128 = 3;
 
 /// What is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
