@@ -254,6 +254,20 @@ impl Geometry {
         self.packed(blocks.prefix(position.min(blocks.count)), piece)
     }
 
+    /// Where, in elements, a block starts in an instance of scratch that holds these: a run, which may go over the end of
+    /// a section into the next one, unlike any other set.
+    #[must_use]
+    pub fn scratch_offset(&self, scratch: Blocks, name: u32, piece: u64) -> u64 {
+        let (mut at, mut sum) = (scratch.first, 0);
+        while at < name {
+            let next = at - at % self.section + self.section;
+            let end = name.min(next);
+            sum += self.packed(Blocks::new(at, end - at), piece);
+            at = end;
+        }
+        sum
+    }
+
     /// Elements of the largest piece of any `blocks` blocks, or a little more: how much room a
     /// slot or a scratch instance needs.
     #[must_use]

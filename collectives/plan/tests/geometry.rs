@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use unisono_plan::geometry::{GeometryError, Sizes};
-use unisono_plan::{Algorithm, Blocks, Geometry, Op, Shape, Shares, generate};
+use unisono_plan::template::{Ring, Rings};
+use unisono_plan::{Algorithm, Blocks, Geometry, Op, Shape, Shares, Template, generate};
 
 /// Small counts, and counts far beyond 4 GiB.
 fn counts() -> impl Strategy<Value = u64> {
@@ -128,6 +129,31 @@ fn a_small_message_is_one_piece() {
         cut.unwrap().pieces()
     };
     assert_eq!([0, 1024, 1025].map(pieces), [1, 1, 2]);
+}
+
+/// Two cycles, each with a section of its own, of blocks that are not all as large.
+#[test]
+fn blocks_in_scratch_lie_beside_each_other_also_over_sections() {
+    let cycle = |by: u32| Ring::new((0..5).map(|at| at * by % 5).collect::<Vec<_>>(), 1).unwrap();
+    let rings = Rings::new([cycle(1), cycle(1), cycle(2)]).unwrap();
+    let template = Template::Rings(Arc::new(rings));
+    for rank in 0..5 {
+        let shape = Shape {
+            op: Op::ReduceScatter,
+            ranks: 5,
+            rank,
+            windowed: false,
+        };
+        let program = template.generate(&shape).unwrap();
+        let scratch = program.scratch;
+        assert!(scratch.count > program.section, "it needs several sections");
+        let g = Geometry::of(&program, Sizes::Equal(67)).unwrap();
+        let mut at = 0;
+        for name in scratch.first..scratch.end() {
+            assert_eq!(g.scratch_offset(scratch, name, 0), at, "block {name}");
+            at += g.packed(Blocks::one(name), 0);
+        }
+    }
 }
 
 #[test]

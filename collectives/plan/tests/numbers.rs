@@ -54,7 +54,7 @@ impl Run {
             let instance = piece % u64::from(program.scratch_instances());
             let base = instance * geometry.room(scratch.count);
             let of = |name: u32| {
-                let start = base + geometry.packed_offset(scratch, name - scratch.first, piece);
+                let start = base + geometry.scratch_offset(scratch, name, piece);
                 start..start + geometry.packed(Blocks::one(name), piece)
             };
             return names.flat_map(of).map(|index| index as usize).collect();

@@ -83,6 +83,18 @@ fn the_fastest_plan_does_what_it_says_in_the_time_it_says() {
     }
 }
 
+/// Rings that share links keep sums in scratch, those of each ring in a section of its own; blocks of a message that
+/// they don't divide have two sizes.
+#[test]
+fn rings_that_share_links_keep_their_sums_apart() {
+    let (_, text) = graphs::interleaved();
+    for bytes in [4096, 5000] {
+        let op = Op::ReduceScatter;
+        let (plan, file) = written(&text, op, bytes, Some("rings")).unwrap();
+        replayed(&text, op, &plan, &file);
+    }
+}
+
 #[test]
 fn so_does_every_candidate() {
     for (ranks, text) in graphs::all().into_iter().take(4) {

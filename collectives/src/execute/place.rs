@@ -88,8 +88,10 @@ impl Resolved {
         blocks: Blocks,
         piece: u64,
     ) -> Self {
-        if blocks.is_plain(planned.geometry.section()) {
-            return Self::part(planned, address, within, blocks, piece);
+        let geometry = &planned.geometry;
+        if blocks.is_plain(geometry.section()) {
+            let offset = geometry.scratch_offset(within, blocks.first, piece);
+            return Self::packed(address + offset * planned.element, blocks);
         }
         Self {
             base: address,
@@ -145,8 +147,7 @@ impl Resolved {
             Lie::InMessage => geometry.piece(self.block(planned, index), piece).start,
             Lie::InScratch => {
                 let scratch = planned.program.scratch;
-                let position = self.block(planned, index) - scratch.first;
-                geometry.packed_offset(scratch, position, piece)
+                geometry.scratch_offset(scratch, self.block(planned, index), piece)
             }
         };
         self.base.wrapping_add(from * planned.element)

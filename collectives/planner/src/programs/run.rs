@@ -412,8 +412,7 @@ impl<'a> Run<'a> {
                 Place::new(buffer, at * self.element)
             }
             Memory::Scratch => {
-                let position = name.saturating_sub(program.scratch.first);
-                let within = geometry.packed_offset(program.scratch, position, piece);
+                let within = geometry.scratch_offset(program.scratch, name, piece);
                 let instance = piece % u64::from(program.scratch_instances());
                 let base = instance * self.instance_bytes(index);
                 Place::new(Buffer::Scratch, base + within * self.element)

@@ -57,6 +57,18 @@ pub fn islands(a: u32, b: u32, latency: f64) -> (u32, String) {
     file(ranks, 2, &edges)
 }
 
+/// Three islands of unequal size, interleaved, and two rails.
+pub fn interleaved() -> (u32, String) {
+    let island_of = [1, 1, 0, 0, 2, 2, 1, 1, 1, 2, 2, 2, 0, 0, 1];
+    let rail_of = [0, 1, 0, 1, 1, 1, 0, 1, 1, 0, 0, 0, 1, 0, 0];
+    let mut edges = Vec::new();
+    for ((rank, island), rail) in (0..).zip(island_of).zip(rail_of) {
+        edges.push((rank, 17 + island, 100.0, 0.0));
+        edges.push((rank, 15 + rail, 12.5, 0.0));
+    }
+    file(15, 5, &edges)
+}
+
 /// Parallel links, and one that is narrower.
 pub fn odd() -> (u32, String) {
     let edges = [
@@ -80,5 +92,6 @@ pub fn all() -> Vec<(u32, String)> {
         ring(2, 1.0),
         islands(4, 4, 0.0),
         star(7, 0.5),
+        interleaved(),
     ]
 }
