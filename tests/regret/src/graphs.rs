@@ -44,6 +44,19 @@ pub fn all(full: bool) -> Result<Vec<Graph>> {
     Ok(graphs)
 }
 
+/// The graph of a file.
+pub fn of_file(file: &Path) -> Result<Graph> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).with_context(|| format!("reading {name}"))?;
+    let graph = LinkGraph::from_json(&text).with_context(|| format!("in {name}"))?;
+    let network = Network::from_graph(&graph).with_context(|| format!("in {name}"))?;
+    Ok(Graph {
+        family: "files",
+        name,
+        network,
+    })
+}
+
 /// Every fixture at its own size, and its first half.
 fn fixtures() -> Result<Vec<Graph>> {
     let file =

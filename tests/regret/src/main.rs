@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use unisono_plan::Op;
+use unisono_plan::{Op, OpKind};
 
 /// Compare the choice of plans with an exhaustive sweep, and write the table.
 #[derive(Parser)]
@@ -31,6 +31,15 @@ struct Args {
     /// Compare only on the graph of this name, as the page has it ("torus 16 x 24"); may be given more than once.
     #[arg(long = "graph", value_name = "NAME")]
     graphs: Vec<String>,
+    /// Compare on the graph of this file, as `unisono plan` reads it, and on no other; may be given more than once.
+    #[arg(long = "file", value_name = "FILE", conflicts_with_all = ["graphs", "cells"])]
+    files: Vec<PathBuf>,
+    /// Compare only this operation; may be given more than once.
+    #[arg(long = "op", value_name = "OP")]
+    ops: Vec<OpKind>,
+    /// Compare only this size; may be given more than once.
+    #[arg(long, value_name = "BYTES")]
+    bytes: Vec<u64>,
     /// Write the page to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -70,7 +79,14 @@ fn keep(args: &Args, results: &[cells::Compared]) -> Result<()> {
 }
 
 fn run(args: &Args) -> Result<()> {
-    let graphs = graphs::all(args.full)?;
+    let graphs = match args.files.is_empty() {
+        true => graphs::all(args.full)?,
+        false => args
+            .files
+            .iter()
+            .map(|file| graphs::of_file(file))
+            .collect::<Result<_>>()?,
+    };
     let cells = cells::all(&graphs, args.full, args.seed);
     let end = Instant::now() + Duration::from_secs(args.seconds);
     let mut kept = Instant::now();
@@ -98,7 +114,9 @@ fn run(args: &Args) -> Result<()> {
             break;
         }
         let graph = &graphs[cell.graph];
-        let is_asked = args.graphs.is_empty() || args.graphs.contains(&graph.name);
+        let is_asked = (args.graphs.is_empty() || args.graphs.contains(&graph.name))
+            && (args.ops.is_empty() || args.ops.contains(&cell.op.kind()))
+            && (args.bytes.is_empty() || args.bytes.contains(&cell.bytes));
         if !is_asked || known.contains(&key(&graph.name, cell.op, cell.bytes)) {
             continue;
         }
