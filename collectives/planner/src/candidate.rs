@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use unisono_network::Network;
-use unisono_pack::{Packing, PairPacking, Route};
+use unisono_pack::{Packing, PairPacking, Route, Way};
 use unisono_plan::{Op, Shape, Template};
 
 use crate::programs::{self, Setting};
@@ -14,8 +14,10 @@ use crate::{PlanError, routes};
 
 /// Slots of a channel, and chunks of a lane that may wait for a rank that reduces them.
 const SLOTS: u32 = 8;
-/// Units of weight that trees may have in all.
+/// Units of weight that trees may have in all: as many as steps allow, so that lanes are even, and fewer, so that
+/// pipelines fill sooner.
 const UNITS: u32 = 512;
+const FEW_UNITS: u32 = 160;
 
 /// From what a schedule is made.
 #[derive(Debug, Clone)]
@@ -63,11 +65,16 @@ impl Source {
     /// The ways in which chunks may share lanes.
     #[must_use]
     pub fn lanes(&self) -> Vec<Lanes> {
-        let both = |most| vec![Lanes::Path, Lanes::Share { most }];
         match self {
             Source::Programs(_) => vec![Lanes::Path],
-            Source::Routes(routes) => both(UNITS.max(routes.len() as u32)),
-            Source::Trees(_) | Source::Pairs(_) => both(UNITS),
+            Source::Routes(routes) => {
+                let most = UNITS.max(routes.len() as u32);
+                vec![Lanes::Path, Lanes::Through { most }]
+            }
+            Source::Trees(_) | Source::Pairs(_) => {
+                let share = |most| Lanes::Share { most };
+                vec![Lanes::Path, share(FEW_UNITS), share(UNITS)]
+            }
         }
     }
 
@@ -110,7 +117,12 @@ impl Source {
             Source::Trees(packing) => {
                 let roots = if op.has_block_per_rank() { ranks } else { 1 };
                 let least = packing.trees.len() as u64;
-                (knob.chunks * roots).max(least) * ranks * 2
+                // What is reduced on its way needs places to be told free.
+                let each = match packing.way {
+                    Way::Out => 1,
+                    Way::In => 2,
+                };
+                (knob.chunks * roots).max(least) * ranks * each
             }
             Source::Pairs(packing) => knob.chunks.max(packing.pairs.len() as u64) * ranks * 3,
             Source::Routes(routes) => {

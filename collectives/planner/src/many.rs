@@ -2,7 +2,7 @@
 
 use unisono_bound::Bound;
 use unisono_network::Network;
-use unisono_plan::{Op, Template};
+use unisono_plan::Template;
 
 use crate::PlanError;
 use crate::candidate::{Knob, Source};
@@ -104,27 +104,9 @@ fn length(network: &Network, request: &Request, scored: &Scored) -> u64 {
     counted.max(scored.source.steps(request.op, ranks, scored.knob))
 }
 
-/// The lanes of a source of many ranks.
-fn lanes_of(network: &Network, source: &Source, op: Op, bytes: u64) -> Lanes {
-    let lanes = source.lanes().last().copied().unwrap_or(Lanes::Path);
-    match (op, source) {
-        // On a path links serve what has the longest way first; but those that share one go one after the
-        // other, and short ones had better overlap.
-        (Op::Gather { .. } | Op::Scatter { .. }, Source::Routes(routes)) => {
-            let block = bytes as f64 / f64::from(network.ranks().max(1));
-            let takes_longer_than_its_latency = routes.first().is_some_and(|route| {
-                let facts = network.path_facts(&route.edges);
-                let hops = route.edges.len().max(1) as f64;
-                block / facts.bytes_per_second as f64 * 1e9 > facts.latency_ns as f64 / hops
-            });
-            if takes_longer_than_its_latency {
-                Lanes::Path
-            } else {
-                lanes
-            }
-        }
-        _ => lanes,
-    }
+/// The lanes of a source of many ranks: those with which flows that share a link overlap.
+fn lanes_of(source: &Source) -> Lanes {
+    source.lanes().last().copied().unwrap_or(Lanes::Path)
 }
 
 /// All candidates that can be counted.
@@ -154,7 +136,7 @@ fn count(
     };
     let mut templates: Vec<Template> = Vec::new();
     for source in sources {
-        let lanes = lanes_of(network, &source, op, bytes);
+        let lanes = lanes_of(&source);
         let counted = match &source {
             Source::Programs(template) => {
                 templates.push(template.clone());
@@ -172,7 +154,7 @@ fn count(
         match counted {
             Ok(Some(counted)) => {
                 let source = Source::Programs(template);
-                let lanes = lanes_of(network, &source, op, bytes);
+                let lanes = lanes_of(&source);
                 add(source, lanes, counted);
             }
             Ok(None) => why.push(format!("{name}: its programs are too long to be counted")),

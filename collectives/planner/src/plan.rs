@@ -27,6 +27,10 @@ const FAR: f64 = 1.5;
 const LONG: usize = 20_000;
 /// ... and are simulated only if the time could become this much less.
 const WORTH_LONG: f64 = 1.03;
+/// What is cut finer is what could become this much faster than the best so far...
+const WORTH_FINER: f64 = 1.012;
+/// ... and is not more than this behind it.
+const NEAR: f64 = 1.25;
 /// The most ranks for which trees and rings are packed: packings hold something for each pair.
 const MOST_PACKED: u32 = 2048;
 
@@ -256,12 +260,11 @@ pub(crate) fn plan_among(
             continue;
         }
         *scored = best_cut(network, request, scored.source.clone())?;
-        if scored.ps <= least * AS_GOOD {
-            if pays(scored, at_best, scored.ps) {
-                *scored = finer(network, request, scored.clone())?;
-            }
-            least = least.min(scored.ps);
+        let within_reach = scored.ps <= least * NEAR;
+        if within_reach && at_best * WORTH_FINER < least.min(scored.ps) {
+            *scored = finer(network, request, scored.clone())?;
         }
+        least = least.min(scored.ps);
     }
     // Who was not simulated may take longer than it says.
     let order = |one: &Scored| match one.how {

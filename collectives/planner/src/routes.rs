@@ -1,7 +1,7 @@
 //! Schedules from routes: what one rank has for another goes ways of its own.
 //!
 //! It goes over one or several routes, in shares by weight. On each, the ranks in between store what
-//! they get and hand it on. Lanes take whoever is ready, first what has the longest way to go.
+//! they get and hand it on, or it goes through to the last one in one step. Lanes take whoever is ready, first what has the longest way to go.
 
 mod flow;
 
@@ -12,7 +12,7 @@ use unisono_pack::Route;
 use unisono_plan::Op;
 
 use crate::schedule::{Buffer, Cut, Extent, Kind, Part, Place, Schedule, StepId, Turn, Weave};
-use crate::trees::{Channels, Cutting, LEAST_CHUNK, hops_first, shares};
+use crate::trees::{Channels, Cutting, LEAST_CHUNK, Lanes, hops_first, shares};
 
 pub use flow::{gather, scatter, send};
 
@@ -55,9 +55,10 @@ pub fn schedule(
             let channel = channels.next(route.weight);
             let length = share.end - share.start;
             let pieces = (length / cutting.chunk.max(LEAST_CHUNK)).max(1);
-            let hops = match op {
-                Op::Send { .. } | Op::Recv { .. } => vec![(from, to, &route.edges[..])],
-                _ => hops(network, route),
+            let is_through = matches!(cutting.lanes, Lanes::Through { .. });
+            let hops = match op.is_collective() && !is_through {
+                true => hops(network, route),
+                false => vec![(from, to, &route.edges[..])],
             };
             for (piece, part) in (0..).zip(cut.even(share, pieces)) {
                 let chunk = Chunk {

@@ -48,6 +48,13 @@ pub enum Lanes {
         /// Units of weight in all, at most.
         most: u32,
     },
+    /// As many as with [`Lanes::Share`], each from the first rank of a route to its last one in one
+    /// step, which flows over all links at once and pays their latencies once: nobody in between stores what passes.
+    /// Of routes alone.
+    Through {
+        /// Units of weight in all, at most.
+        most: u32,
+    },
 }
 
 /// The smallest chunk, unless a rank's own share is smaller.

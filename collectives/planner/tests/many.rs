@@ -53,6 +53,28 @@ fn every_operation_has_a_plan_at_256_ranks() {
     }
 }
 
+/// Latencies of many messages overlap on their way out of a root as on their way to it.
+#[test]
+fn a_scatter_takes_as_long_as_a_gather() {
+    let (a, b) = (16, 24);
+    let mut builder = Builder::new(a * b);
+    for rank in 0..a * b {
+        let (x, y) = (rank / b, rank % b);
+        builder.duplex(rank, (x + 1) % a * b + y, 50 * GB, 700);
+        builder.duplex(rank, x * b + (y + 1) % b, 50 * GB, 700);
+    }
+    let network = builder.build().unwrap();
+    for bytes in [1 << 16, 1 << 20, 1 << 24] {
+        let time = |op| plan(&network, &Request::new(op, bytes)).unwrap();
+        let gather = time(Op::Gather { root: 0 });
+        let scatter = time(Op::Scatter { root: 0 });
+        let ratio = scatter.predicted_us() / gather.predicted_us();
+        assert!((0.9..1.1).contains(&ratio), "{bytes} B: {ratio}");
+        let share = scatter.share_of_bound();
+        assert!(share > 0.8, "{bytes} B: {share} of the bound");
+    }
+}
+
 /// Boxes of eight devices, each device on a rail of its own.
 #[test]
 fn thousands_of_ranks_go_by_levels() {

@@ -70,6 +70,23 @@ fn directly_joined_ranks_come_within_two_per_cent() {
     check("torus 3 x 4", &linked(12, &torus.collect::<Vec<_>>()));
 }
 
+/// Pipelines of sixty ranks are long: which of rings and trees is best shows only where both are cut finer.
+#[test]
+fn a_torus_of_three_dimensions_comes_within_two_per_cent() {
+    let sides = [3, 4, 5];
+    let at = |place: [u32; 3]| (place[0] * sides[1] + place[1]) * sides[2] + place[2];
+    let mut links = Vec::new();
+    for rank in 0..60 {
+        let place = [rank / 20, rank / 5 % 4, rank % 5];
+        for axis in 0..3 {
+            let mut next = place;
+            next[axis] = (next[axis] + 1) % sides[axis];
+            links.push((rank, at(next), 50));
+        }
+    }
+    check("torus 3 x 4 x 5", &linked(60, &links));
+}
+
 #[test]
 fn ranks_behind_switches_come_within_five_per_cent() {
     // Two islands, one with more ranks and wider links than the other.
@@ -93,6 +110,17 @@ fn ranks_behind_switches_come_within_five_per_cent() {
         }
         builder.build().unwrap()
     };
+    // Three of them, interleaved, each rank on one of two rails.
+    let island_of = [1, 0, 2, 1, 1, 2, 0, 1, 2, 2, 0, 1, 2, 0, 1];
+    let mut builder = Builder::new(15);
+    let switches: Vec<u32> = (0..5).map(|_| builder.switch(false)).collect();
+    let mut members = [0; 3];
+    for (rank, island) in (0..).zip(island_of) {
+        builder.duplex(rank, switches[island], 100 * GB, 0);
+        builder.duplex(rank, switches[3 + members[island] % 2], 12_500_000_000, 0);
+        members[island] += 1;
+    }
+    check("interleaved islands", &builder.build().unwrap());
     check("two boxes of 4", &boxes(2, 4));
     check("four boxes of 4", &boxes(4, 4));
     let mut builder = Builder::new(12);

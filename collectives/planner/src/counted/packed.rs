@@ -81,10 +81,14 @@ pub fn routes(network: &Network, op: Op, routes: &[Route], bytes: u64, lanes: La
             sum.part(part);
             let share = (block.end - block.start) as f64 * part;
             let hop = sum.hop(&route.edges, share, channels.next(route.weight).count);
-            let hops = route.ranks.len().saturating_sub(1) as f64;
+            let hops = match lanes {
+                Lanes::Through { .. } => 1,
+                _ => route.ranks.len().saturating_sub(1),
+            };
             sum.fill(Stage {
                 latency_ps: hop.latency_ps,
-                busy_ps: hop.busy_ps * hops,
+                // What isn't stored on its way is on all links at once, and counts in the fullest one's time.
+                busy_ps: hop.busy_ps * hops.saturating_sub(1) as f64,
             });
             sum.steps += hops as u64;
         }

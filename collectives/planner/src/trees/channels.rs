@@ -1,6 +1,5 @@
 //! How many lanes each tree gets.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::Lanes;
@@ -23,7 +22,7 @@ impl Channels {
     pub(crate) fn new(weights: &[u64], lanes: Lanes) -> Self {
         let rate = match lanes {
             Lanes::Path => None,
-            Lanes::Share { most } => Some(rate(weights, u64::from(most))),
+            Lanes::Share { most } | Lanes::Through { most } => Some(rate(weights, u64::from(most))),
         };
         Self { rate, next: 1 }
     }
@@ -50,20 +49,21 @@ fn lanes(weight: u64, (count, of): (u64, u64)) -> u64 {
     (((exact + u128::from(of) / 2) / u128::from(of)) as u64).max(1)
 }
 
+/// By how many millionths the slowest tree may be slower than its part, beyond what can't be helped. More lanes are
+/// more even, but each chunk then takes as many times as long, and pipelines fill as much later.
+const UNEVEN: u128 = 5_000;
+
 /// Lanes for weight such that there are no more than `most`, and the tree that gets the fewest for
-/// its weight gets nearly its part of all.
+/// its weight gets nearly its part of all. As few as that takes.
 fn rate(weights: &[u64], most: u64) -> (u64, u64) {
     let sum: u64 = weights.iter().sum();
     let divisor = weights.iter().fold(0, |a, &b| gcd(a, b)).max(1);
-    if sum / divisor <= most {
-        return (1, divisor);
-    }
     // Routes are as many as pairs of ranks, and of few weights.
     let mut alike = BTreeMap::new();
     for weight in weights {
         *alike.entry(*weight).or_insert(0u64) += 1;
     }
-    // How much slower than its part the slowest tree is, in millionths.
+    // In how many lanes, and how fast the slowest tree is then beside its part, in millionths.
     let part = |count: u64| {
         let taken = |weight: u64| lanes(weight, (count, sum));
         let all: u64 = (alike.iter())
@@ -73,10 +73,17 @@ fn rate(weights: &[u64], most: u64) -> (u64, u64) {
             let has = u128::from(taken(weight)) * u128::from(sum) * 1_000_000;
             has / (u128::from(weight.max(1)) * u128::from(all))
         });
-        (slowest.min().unwrap_or(0), Reverse(all))
+        (slowest.min().unwrap_or(0), all)
     };
-    let best = (1..=most.max(1)).max_by_key(|&count| part(count));
-    (best.unwrap_or(1), sum)
+    let exact = sum / divisor;
+    let counts = 1..=most.min(exact).max(1);
+    let parts: Vec<(u64, (u128, u64))> = counts.map(|count| (count, part(count))).collect();
+    let best = parts.iter().map(|(_, (slowest, _))| *slowest).max();
+    let enough = best.unwrap_or(0).saturating_sub(UNEVEN);
+    let fewest = (parts.into_iter())
+        .filter(|(_, (slowest, _))| *slowest >= enough)
+        .min_by_key(|(_, (_, all))| *all);
+    (fewest.map_or(1, |(count, _)| count), sum)
 }
 
 fn gcd(a: u64, b: u64) -> u64 {
