@@ -39,7 +39,7 @@ extern "C" {
 
 #define UNISONO_PLUGIN_MAGIC 0x4e4f53494e55ULL /* "UNISON" in memory, little-endian */
 #define UNISONO_PLUGIN_ABI_MAJOR 1
-#define UNISONO_PLUGIN_ABI_MINOR 7
+#define UNISONO_PLUGIN_ABI_MINOR 8
 
 /* ---------------------------------------------------------------- status and errors ---------- */
 
@@ -642,6 +642,15 @@ typedef struct unisono_link_table { /* [handle], but report, address, query, abo
   unisono_status (*query)(unisono_link link, unisono_queue_state *state);
   void (*abort)(unisono_link link);
   unisono_status (*statistics)(unisono_link link, unisono_link_statistics *out); /* since 1.1 */
+  /* Since 1.8, optional. What the peer puts next to the `bytes` bytes at `offset` of an exported window
+   * lies at `to` instead, in memory of this process. Next: once the flag line at `after_flag` has reached
+   * `after_value` (0: at once), and until that at `flag`, which the peer raises behind the put, has reached
+   * `value`; the peer does not put there before the former, nor again before it is told so after the latter.
+   * Answers AGAIN, and does nothing, if some of it may have come already, or it does not take so many: then
+   * all of it lies in the window. After `abort` and `destroy` nothing is written to `to` any more. */
+  unisono_status (*land)(unisono_link link, uint32_t window, uint64_t offset, uint64_t bytes,
+                         uint64_t to, uint64_t flag, uint64_t value, uint64_t after_flag,
+                         uint64_t after_value, unisono_error *error);
 } unisono_link_table;
 
 /* ---------------------------------------------------------------- CPU devices --------------- */

@@ -342,7 +342,8 @@
   UNISONO_LAYOUT_FIELD(unisono_link_table, disarm) \
   UNISONO_LAYOUT_FIELD(unisono_link_table, query) \
   UNISONO_LAYOUT_FIELD(unisono_link_table, abort) \
-  UNISONO_LAYOUT_FIELD(unisono_link_table, statistics)
+  UNISONO_LAYOUT_FIELD(unisono_link_table, statistics) \
+  UNISONO_LAYOUT_FIELD(unisono_link_table, land)
 
 #define UNISONO_LAYOUT_unisono_cpu_table \
   UNISONO_LAYOUT_FIELD(unisono_cpu_table, struct_size) \

@@ -55,7 +55,7 @@ pub use dmabuf::{Dmabufs, LinkedMemory};
 pub use error::{Error, Result};
 pub use event::Event;
 pub use instance::Instance;
-pub use link::{Link, LinkRequest, LinkStatistics};
+pub use link::{Landing, Link, LinkRequest, LinkStatistics};
 pub use link_info::{LinkInfo, LinkType, Scope};
 pub use load::{Failure, Found, LoadError, Loader, Manifest, Origin, SearchPath, Step};
 pub use log_sink::{LogFacade, LogSink, PluginRecord};

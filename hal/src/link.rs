@@ -8,7 +8,7 @@ use std::sync::Arc;
 use unisono_abi as abi;
 
 use crate::channel::{Channel, RawChannel};
-use crate::error::call_done;
+use crate::error::{Answer, call, call_done};
 use crate::plugin::PluginData;
 use crate::raw_queue::{QueueNames, RawQueue};
 use crate::{
@@ -39,6 +39,23 @@ pub struct LinkRequest<'a> {
     pub channel: Arc<dyn Channel>,
     /// What [`Instance::address`] gave in the peer's process.
     pub peer_address: &'a [u8],
+}
+
+/// Where the peer's next put to a part of a window shall lie instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Landing {
+    /// The window that the peer puts to.
+    pub window: u32,
+    /// Where in it.
+    pub offset: u64,
+    /// Where the bytes shall lie, and how many they are.
+    pub to: u64,
+    /// Of them.
+    pub bytes: u64,
+    /// The address of the flag that the peer raises behind the put, and what it has reached then.
+    pub until: (u64, u64),
+    /// The same of what it put there before, which lies in the window.
+    pub after: Option<(u64, u64)>,
 }
 
 /// What a link has done. All counts are since it was made.
@@ -188,6 +205,39 @@ impl Link {
             // SAFETY: the link is live, `&mut self` serialises the calls on it.
             unsafe { (data.tables.link.close_window)(self.raw(), id, error) }
         })
+    }
+
+    /// Lets what the peer puts next to a part of a window lie elsewhere. False, and nothing is done, if the plugin knows
+    /// no such thing, or some of the put may have come: then it lies in the window.
+    ///
+    /// # Errors
+    /// What the plugin says.
+    ///
+    /// # Safety
+    /// The memory and the flags stay valid, and nobody else uses that memory, until the flag has reached what it
+    /// reaches behind the put, or the link was aborted or dropped. The peer puts there nothing else meanwhile.
+    #[inline]
+    pub unsafe fn land(&mut self, landing: &Landing) -> Result<bool> {
+        let data = self.data();
+        let (after_flag, after_value) = landing.after.unwrap_or_default();
+        let answer = call(data.name, "link.land", |error| {
+            // SAFETY: the link is live, `&mut self` serialises the calls on it; the rest is the caller's promise.
+            unsafe {
+                (data.tables.link.land)(
+                    self.raw(),
+                    landing.window,
+                    landing.offset,
+                    landing.bytes,
+                    landing.to,
+                    landing.until.0,
+                    landing.until.1,
+                    after_flag,
+                    after_value,
+                    error,
+                )
+            }
+        })?;
+        Ok(matches!(answer, Answer::Done))
     }
 
     /// What the link has done.

@@ -114,6 +114,8 @@ host_table!(LinkFns from LinkTable {
     query(abi::Link, *mut QueueState) -> Status = status::UNSUPPORTED;
     abort(abi::Link);
     statistics(abi::Link, *mut abi::LinkStatistics) -> Status = status::UNSUPPORTED;
+    land(abi::Link, u32, u64, u64, u64, u64, u64, u64, u64, *mut Error) -> Status
+        = status::AGAIN;
 });
 
 impl StreamFns {

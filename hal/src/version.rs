@@ -19,6 +19,7 @@ const ADDED: &[(u16, &str, &str)] = &[
     (4, "unisono_dmabuf_table", "*"),
     (6, "unisono_link_info", "read_bytes_per_second"),
     (7, "unisono_command_read", "*"),
+    (8, "unisono_link_table", "land"),
 ];
 
 /// The version of the contract that a host speaks.
@@ -120,14 +121,9 @@ mod tests {
     #[test]
     fn the_current_minor_knows_the_whole_structs() {
         assert_eq!(size_in("unisono_plugin", 1), size_of::<abi::Plugin>());
-        assert_eq!(
-            size_in("unisono_link_table", 1),
-            size_of::<abi::LinkTable>()
-        );
-        assert_eq!(
-            size_in("unisono_link_table", 0),
-            size_of::<abi::LinkTable>() - 8
-        );
+        let of_table = [8, 7, 1, 0].map(|minor| size_in("unisono_link_table", minor));
+        let now = size_of::<abi::LinkTable>();
+        assert_eq!(of_table, [now, now - 8, now - 8, now - 16]);
         let of_link = [6, 5, 1, 0].map(|minor| size_in("unisono_link_info", minor));
         let now = size_of::<abi::LinkInfo>();
         assert_eq!(of_link, [now, now - 8, now - 8, now - 16]);
@@ -147,6 +143,6 @@ mod tests {
     fn a_host_is_never_newer_than_it_is() {
         assert_eq!(HostVersion::with_minor(9), HostVersion::CURRENT);
         assert_eq!(HostVersion::with_minor(0).minor(), 0);
-        assert_eq!(HostVersion::CURRENT.to_string(), "1.7");
+        assert_eq!(HostVersion::CURRENT.to_string(), "1.8");
     }
 }

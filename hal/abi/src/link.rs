@@ -126,5 +126,7 @@ abi_struct! {
         pub abort: Option<unsafe extern "C" fn(link: Link)>,
         /// Since 1.1
         pub statistics: Option<unsafe extern "C" fn(link: Link, out: *mut LinkStatistics) -> Status>,
+        /// Since 1.8
+        pub land: Option<unsafe extern "C" fn(link: Link, window: u32, offset: u64, bytes: u64, to: u64, flag: u64, value: u64, after_flag: u64, after_value: u64, error: *mut Error) -> Status>,
     }
 }

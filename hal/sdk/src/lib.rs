@@ -69,7 +69,7 @@ pub use error::{Error, Result, Status};
 pub use event::{Event, NoEvent};
 pub use host::{Host, Level};
 pub use instance::{Context, Instance};
-pub use link::{Link, LinkInfo, LinkRequest, LinkStatistics, LinkType, NoLink, Scope};
+pub use link::{Landing, Link, LinkInfo, LinkRequest, LinkStatistics, LinkType, NoLink, Scope};
 pub use memory::{
     HostRange, Memory, MemoryExport, MemoryKind, MemoryRequest, MemoryView, NoMemory,
 };

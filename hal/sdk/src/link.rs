@@ -86,6 +86,21 @@ pub struct LinkStatistics {
     pub recovered: u64,
 }
 
+/// Where the peer's next put to a part of a window shall lie instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Landing {
+    /// The window that the peer puts to.
+    pub window: u32,
+    /// Where in it.
+    pub offset: u64,
+    /// The memory where the bytes shall lie.
+    pub to: HostRange,
+    /// The address of the flag line that is raised behind the put, and what it has reached then.
+    pub until: (u64, u64),
+    /// The same of what was put there before, which lies in the window.
+    pub after: Option<(u64, u64)>,
+}
+
 /// A posted link to one peer, for one channel. The host serialises the calls on one link; `query`
 /// and `abort` may come at any time and go to its control.
 pub trait Link: Send + 'static {
@@ -145,6 +160,16 @@ pub trait Link: Send + 'static {
     /// Unsupported unless written.
     fn statistics(&mut self) -> Result<LinkStatistics> {
         Err(Error::unsupported("this link keeps no statistics"))
+    }
+
+    /// Lets what the peer puts next to a part of a window lie elsewhere. False, and nothing is done, if some of it may
+    /// have come already: then it lies in the window. So it is unless written.
+    ///
+    /// # Errors
+    /// There is no such window.
+    fn land(&mut self, landing: &Landing) -> Result<bool> {
+        let _ = landing;
+        Ok(false)
     }
 }
 

@@ -88,8 +88,17 @@ fn since_1_4(field: &str) -> bool {
     field.starts_with("unisono_dmabuf")
 }
 
-/// What is left of some fields without that which came with 1.7.
-fn until_1_6(mut fields: Vec<String>) -> Vec<String> {
+/// What is left of some fields without that which came with 1.8.
+fn until_1_7(mut fields: Vec<String>) -> Vec<String> {
+    let before = fields.len();
+    fields.retain(|field| field != "unisono_link_table.land");
+    assert_eq!(fields.len(), before - 1, "no older minor has it");
+    fields
+}
+
+/// What is left of some fields without that which came with 1.7 and later.
+fn until_1_6(fields: Vec<String>) -> Vec<String> {
+    let mut fields = until_1_7(fields);
     let before = fields.len();
     fields.retain(|field| !field.starts_with("unisono_command_read."));
     assert_eq!(fields.len(), before - 6, "no older minor has it");
@@ -130,7 +139,7 @@ fn the_first_minor_knows_less() {
     assert!(theirs.is_empty(), "{theirs:?}");
     // SAFETY: static data, at least a struct_size.
     let size = unsafe { (*plugin.link).struct_size } as usize;
-    assert_eq!(size + 8, size_of::<abi::LinkTable>());
+    assert_eq!(size + 16, size_of::<abi::LinkTable>());
     assert_eq!(latencies(plugin, 80), [100, 200]);
 }
 
@@ -198,9 +207,19 @@ fn the_seventh_minor_knows_less() {
 }
 
 #[test]
+fn the_eighth_minor_knows_less() {
+    let plugin = load(&fixture("minor_1_7"));
+    assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 7));
+    let (ours, theirs) = differences(plugin);
+    let ours = until_1_7(ours);
+    assert!(ours.is_empty() && theirs.is_empty(), "{ours:?} {theirs:?}");
+    assert_eq!(latencies(plugin, 96), [100, 200]);
+}
+
+#[test]
 fn a_newer_minor_knows_more() {
-    let plugin = load(&fixture("minor_1_8"));
-    assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 8));
+    let plugin = load(&fixture("minor_1_9"));
+    assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 9));
     let (ours, theirs) = differences(plugin);
     assert!(ours.is_empty(), "{ours:?}");
     assert_eq!(theirs.len(), 5, "{theirs:?}");

@@ -73,6 +73,8 @@ extern "C" fn query_tcp(major: u32, minor: u32) -> *const abi::Plugin {
         link.destroy = Some(link_destroy);
         link.export_window = Some(export_window);
         link.submit = Some(link_submit);
+        // What is recorded are the copies from the slots.
+        link.land = None;
         plugin.link = Box::leak(Box::new(link));
         Static(Box::leak(Box::new(plugin)))
     };

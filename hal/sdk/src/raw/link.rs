@@ -9,7 +9,7 @@ use super::handle::{InstanceHandle, QueueHandle, borrow, give, take};
 use super::stream::{armed, batch, report};
 use super::structs::{fill, read, slice, write, write_array, write_bytes};
 use crate::{
-    Channel, DeviceId, HostRange, Instance, Kinds, Link, LinkInfo, LinkRequest, NoEvent,
+    Channel, DeviceId, HostRange, Instance, Kinds, Landing, Link, LinkInfo, LinkRequest, NoEvent,
     QueueControl, Result,
 };
 
@@ -31,6 +31,7 @@ pub const fn table<I: Instance>() -> abi::LinkTable {
         table.query = Some(query::<I::Link>);
         table.abort = Some(abort::<I::Link>);
         table.statistics = Some(statistics::<I::Link>);
+        table.land = Some(land::<I::Link>);
     }
     table
 }
@@ -293,6 +294,36 @@ unsafe extern "C" fn statistics<L: Link>(link: abi::Link, out: *mut abi::LinkSta
                 Ok(OK)
             },
         )
+    }
+}
+
+unsafe extern "C" fn land<L: Link>(
+    link: abi::Link,
+    window: u32,
+    offset: u64,
+    bytes: u64,
+    to: u64,
+    flag: u64,
+    value: u64,
+    after_flag: u64,
+    after_value: u64,
+    error: *mut abi::Error,
+) -> Status {
+    // SAFETY: as in `instance`.
+    unsafe {
+        on::<L>(link, error, "link.land: link", |link, _| {
+            let landing = Landing {
+                window,
+                offset,
+                to: HostRange::parse(to, bytes)?,
+                until: (flag, value),
+                after: (after_flag != 0).then_some((after_flag, after_value)),
+            };
+            Ok(match link.land(&landing)? {
+                true => OK,
+                false => status::AGAIN,
+            })
+        })
     }
 }
 
