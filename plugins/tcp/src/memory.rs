@@ -60,6 +60,14 @@ pub(crate) unsafe fn reached(flag: u64, counter: u64, value: u64) -> Reached {
     }
 }
 
+/// Whether the flag at an address has reached a value, or its owner ended all waits.
+pub(crate) fn was_raised((flag, value): (u64, u64)) -> bool {
+    let flag = flag as *mut FlagLine;
+    // SAFETY: the host keeps the flags of what it asked for alive until they are raised.
+    let now = unsafe { AtomicU64::from_ptr(&raw mut (*flag).counter).load(Ordering::Acquire) };
+    judge(now, value) != Reached::No
+}
+
 /// The words beside a flag that was reached.
 ///
 /// # Safety

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use common::*;
 use unisono_plugin::abi::{CMD_WORDS, Counter, FlagLine, NO_WINDOW};
-use unisono_plugin::{Instance, Link, QueuePhase, Status};
+use unisono_plugin::{HostRange, Instance, Landing, Link, QueueControl, QueuePhase, Status};
 
 #[test]
 fn a_small_put_lands_with_its_words() {
@@ -292,4 +292,102 @@ fn a_link_is_reported_and_its_address_is_short() {
     );
     assert!(instance.address().unwrap().len() <= 256);
     assert_eq!(size_of::<FlagLine>(), 64);
+}
+
+/// What a put to `offset` of the window of data is to become, if the flag of number 0 tells of it.
+fn landing(end: &End, to: &Memory, offset: u64, bytes: usize, value: u64) -> Landing {
+    let flag = |value| (end.flags.address(), value);
+    Landing {
+        window: DATA,
+        offset,
+        to: HostRange {
+            address: to.address(),
+            bytes: bytes as u64,
+        },
+        until: flag(value),
+        after: (value > 1).then(|| flag(value - 1)),
+    }
+}
+
+/// In one frame, or in stripes over several connections: nothing of it is in the window, nor of the puts before and after
+/// it elsewhere.
+#[test]
+fn a_put_that_was_asked_for_in_time_lands_elsewhere_and_not_in_its_window() {
+    for bytes in [11, 5000, 100 << 10, 1 << 20] {
+        let mut ends = pair(&[], 1 << 20);
+        let wanted = Random(bytes as u64).bytes(bytes);
+        let (source, other, target) = (
+            Memory::new(1 << 20),
+            Memory::new(1 << 20),
+            Memory::new(1 << 20),
+        );
+        source.write(0, &wanted);
+        other.write(0, &vec![7; 1 << 20]);
+        drive(&mut ends, |e| {
+            e.iter_mut()
+                .all(|e| e.link.poll(1).unwrap().phase != QueuePhase::Connecting)
+        });
+        let asked = landing(&ends[1], &target, 0, bytes, 2);
+        assert!(ends[1].link.land(&asked).unwrap());
+        let before = put(other.address(), bytes, 0, Some(0));
+        ends[0].submit(&Commands::default().put(before));
+        drive(&mut ends, |e| e[1].raised(0) == 1);
+        ends[0].submit(&Commands::default().put(put(source.address(), bytes, 0, Some(0))));
+        drive(&mut ends, |e| e[1].raised(0) == 2);
+        assert!(target.read(0, bytes) == wanted, "{bytes} bytes");
+        assert!(
+            ends[1].data.read(0, bytes) == vec![7; bytes],
+            "{bytes} bytes"
+        );
+        ends[0].submit(&Commands::default().put(put(source.address(), bytes, 0, Some(0))));
+        drive(&mut ends, |e| e[1].raised(0) == 3);
+        assert!(ends[1].data.read(0, bytes) == wanted, "{bytes} bytes");
+    }
+}
+
+#[test]
+fn what_has_come_or_is_no_window_is_not_landed_elsewhere() {
+    let mut ends = pair(&[], 4096);
+    let (source, target) = (Memory::new(4096), Memory::new(4096));
+    // A part of a put, without a signal of its own: it may be the first of several.
+    ends[0].submit(&Commands::default().put(put(source.address(), 8, 64, None)));
+    drive(&mut ends, |e| {
+        e[1].link.statistics().unwrap().puts_received == 1
+    });
+    let asked = landing(&ends[1], &target, 0, 128, 1);
+    assert!(!ends[1].link.land(&asked).unwrap());
+    let asked = landing(&ends[1], &target, 128, 64, 1);
+    assert!(ends[1].link.land(&asked).unwrap());
+    let asked = landing(&ends[1], &target, 4000, 128, 1);
+    assert_eq!(
+        ends[1].link.land(&asked).unwrap_err().status(),
+        Status::Invalid
+    );
+}
+
+/// The sender goes on sending: nothing of that may come to what the receiver has back.
+#[test]
+fn after_an_abort_nothing_lands_elsewhere() {
+    let bytes = 8 << 20;
+    let mut ends = pair(&[], 8 << 20);
+    let (source, target) = (Memory::new(8 << 20), Memory::new(8 << 20));
+    source.write(0, &vec![7; 8 << 20]);
+    drive(&mut ends, |e| {
+        e.iter_mut()
+            .all(|e| e.link.poll(1).unwrap().phase != QueuePhase::Connecting)
+    });
+    let asked = landing(&ends[1], &target, 0, bytes, 1);
+    assert!(ends[1].link.land(&asked).unwrap());
+    ends[0].submit(&Commands::default().put(put(source.address(), bytes, 0, Some(0))));
+    drive(&mut ends, |_| target.read(0, 8 << 20).contains(&7));
+    ends[1].link.control().abort();
+    let then = target.read(0, 8 << 20);
+    assert!(then.contains(&0), "it was not cut short");
+    target.write(0, &vec![0; 8 << 20]);
+    for _ in 0..1000 {
+        let _ = ends[0].link.poll(1 << 20);
+        let _ = ends[1].link.poll(1 << 20);
+    }
+    assert!(!target.read(0, 8 << 20).contains(&7));
+    assert!(!ends[1].link.land(&asked).unwrap());
 }

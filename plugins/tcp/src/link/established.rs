@@ -9,6 +9,7 @@ use super::access::Access;
 use super::broken::Broken;
 use super::connecting::Connected;
 use super::connection::Connection;
+use super::elsewhere::Elsewhere;
 use super::farewell::{self, Farewell};
 use super::incoming::Landed;
 use super::order::Order;
@@ -36,6 +37,7 @@ pub(crate) struct Established {
     pub(super) peer: u32,
     pub(super) connections: Vec<Connection>,
     pub(super) order: Order,
+    pub(super) elsewhere: Elsewhere,
     pub(super) lines: Lines,
     /// Scratch space for what is known of each connection.
     shares: Vec<Rail>,
@@ -80,6 +82,7 @@ impl Established {
             lines: lines(&connected.connections),
             connections: connected.connections,
             order: Order::default(),
+            elsewhere: Elsewhere::default(),
             shares: Vec::new(),
             polls: 0,
             begun: false,
@@ -245,6 +248,7 @@ impl Established {
         let mut landed = Landed {
             windows: desk.windows,
             order: &mut self.order,
+            elsewhere: &mut self.elsewhere,
             bytes: &mut desk.statistics.bytes_received,
             puts: &mut desk.statistics.puts_received,
         };

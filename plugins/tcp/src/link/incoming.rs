@@ -5,6 +5,7 @@ use std::io;
 
 use super::backoff::Backoff;
 use super::broken::Broken;
+use super::elsewhere::Elsewhere;
 use super::order::{Admission, Order};
 use super::stream::Stream;
 use super::window::Windows;
@@ -43,6 +44,18 @@ struct Landing {
     signal: Option<Signal>,
     acknowledge: bool,
     admitted: bool,
+    /// Where its first byte lies, if not in the window.
+    to: Option<u64>,
+}
+
+impl Landing {
+    /// Where its next `bytes` bytes lie. The window must be there in any case.
+    fn place(&self, windows: &Windows, bytes: u64) -> Result<*mut u8, Broken> {
+        let place = windows
+            .place(self.window, self.offset + self.landed, bytes)
+            .ok_or_else(|| outside(self))?;
+        Ok(self.to.map_or(place, |to| (to + self.landed) as *mut u8))
+    }
 }
 
 /// What the peer said about the connection itself, since it was last asked.
@@ -83,6 +96,7 @@ pub(crate) struct Incoming {
 pub(crate) struct Landed<'a> {
     pub(crate) windows: &'a Windows,
     pub(crate) order: &'a mut Order,
+    pub(crate) elsewhere: &'a mut Elsewhere,
     pub(crate) bytes: &'a mut u64,
     pub(crate) puts: &'a mut u64,
 }
@@ -200,7 +214,8 @@ impl Incoming {
                 (_, 0) => &mut pieces[..1],
                 _ => &mut pieces[..],
             };
-            // SAFETY: `prepare` found the place in a window that the host keeps alive until it
+            // SAFETY: `prepare` found the place where the host asked for the put, which it keeps alive until the
+            // put is complete or the link has ended, which needs the same lock, or in a window that it keeps alive until it
             // is closed, which needs the same lock; the spare is the buffer's own free part.
             match unsafe { stream.receive(used) } {
                 Ok(0) => return Err(Broken::End),
@@ -233,10 +248,7 @@ impl Incoming {
             return Ok((Piece::EMPTY, wanted));
         };
         let rest = landing.length - landing.landed;
-        let place = landed
-            .windows
-            .place(landing.window, landing.offset + landing.landed, rest)
-            .ok_or_else(|| outside(landing))?;
+        let place = landing.place(landed.windows, rest)?;
         let now = rest.min(budget.max(LARGE));
         let behind = match now == rest {
             false => 0,
@@ -286,10 +298,7 @@ impl Incoming {
                 let rest = landing.length - landing.landed;
                 let take = rest.min(self.unread.len() as u64);
                 if take > 0 {
-                    let place = landed
-                        .windows
-                        .place(landing.window, landing.offset + landing.landed, take)
-                        .ok_or_else(|| outside(landing))?;
+                    let place = landing.place(landed.windows, take)?;
                     let from = &self.buffer[self.unread.start..][..take as usize];
                     // SAFETY: as in `pull`.
                     unsafe { memory::copy_in(from, place) };
@@ -313,11 +322,12 @@ impl Incoming {
             };
             let frame = Frame::decode(header)?;
             self.unread.start += FRAME_BYTES;
-            self.begin(frame, landed.windows)?;
+            self.begin(frame, landed)?;
         }
     }
 
-    fn begin(&mut self, frame: Frame, windows: &Windows) -> Result<(), Broken> {
+    fn begin(&mut self, frame: Frame, landed: &mut Landed<'_>) -> Result<(), Broken> {
+        let windows = landed.windows;
         if self.goodbye.is_some() {
             return Err(Broken::Protocol("a frame after the last one".to_owned()));
         }
@@ -335,7 +345,7 @@ impl Incoming {
                 signal,
                 acknowledge,
             } => {
-                let landing = Landing {
+                let mut landing = Landing {
                     sequence,
                     window,
                     length: u64::from(length),
@@ -345,6 +355,7 @@ impl Incoming {
                     signal,
                     acknowledge,
                     admitted: false,
+                    to: None,
                 };
                 if length > 0 && windows.place(window, offset, landing.length).is_none() {
                     return Err(outside(&landing));
@@ -352,6 +363,8 @@ impl Incoming {
                 if let Some(s) = signal.filter(|s| windows.flag(s.window, s.offset).is_none()) {
                     return Err(no_flag(s));
                 }
+                let length = landing.length;
+                landing.to = landed.elsewhere.place(sequence, window, offset, length);
                 self.large = landing.length >= LARGE;
                 self.landing = Some(landing);
             }
@@ -374,6 +387,7 @@ fn settle(landed: &mut Landed<'_>) -> Result<(), Broken> {
     while let Some(due) = landed.order.pop() {
         *landed.puts += 1;
         if let Some(signal) = due {
+            landed.elsewhere.raised(landed.order.next() - 1);
             let flag = landed
                 .windows
                 .flag(signal.window, signal.offset)

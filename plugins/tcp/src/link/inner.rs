@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use unisono_plugin::{
-    Batch, Channel, Error, HostRange, LinkStatistics, NoEvent, QueuePhase, Result, Sleep, Status,
+    Batch, Channel, Error, HostRange, Landing, LinkStatistics, NoEvent, QueuePhase, Result, Sleep,
+    Status,
 };
 
 use super::connecting::Connecting;
@@ -80,6 +81,23 @@ impl Inner {
 
     pub(crate) fn close_window(&mut self, id: u32) -> Result<()> {
         self.windows.close(id)
+    }
+
+    /// Lets a put that comes lie elsewhere; false if it lies in its window.
+    pub(crate) fn land(&mut self, landing: &Landing) -> Result<bool> {
+        let Landing {
+            window, offset, to, ..
+        } = *landing;
+        if self.windows.place(window, offset, to.bytes).is_none() {
+            return Err(Error::invalid(format!(
+                "window {window} has no {} bytes at {offset}",
+                to.bytes
+            )));
+        }
+        Ok(match &mut self.stage {
+            Stage::Up(established) => established.elsewhere.ask(landing),
+            Stage::Connecting(_) | Stage::Ended | Stage::Failed(_) => false,
+        })
     }
 
     /// Takes the first commands of a batch; none of it if one of those is wrong.

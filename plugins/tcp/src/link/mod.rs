@@ -8,6 +8,7 @@ mod backoff;
 mod broken;
 mod connecting;
 mod connection;
+mod elsewhere;
 mod established;
 mod farewell;
 mod incoming;
@@ -30,8 +31,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use unisono_plugin::abi::queue_state;
 use unisono_plugin::{
-    Batch, HostRange, Link, LinkStatistics, NoEvent, QueueControl, QueuePhase, QueueState, Result,
-    Sleep, SleepWays, Waker,
+    Batch, HostRange, Landing, Link, LinkStatistics, NoEvent, QueueControl, QueuePhase, QueueState,
+    Result, Sleep, SleepWays, Waker,
 };
 
 pub(crate) use access::{Access, End};
@@ -169,6 +170,10 @@ impl Link for TcpLink {
 
     fn disarm(&mut self) {
         self.control.lock().disarm();
+    }
+
+    fn land(&mut self, landing: &Landing) -> Result<bool> {
+        self.control.lock().land(landing)
     }
 
     fn statistics(&mut self) -> Result<LinkStatistics> {
