@@ -4,6 +4,7 @@
 //! Lowering can stop after any step and go on later, so a long message needs no long batch.
 
 mod fetch;
+mod land;
 mod read;
 
 use std::collections::VecDeque;
@@ -17,6 +18,7 @@ use super::place::{Resolved, Run, merged};
 use super::track::Deferred;
 use super::unchecked::Unchecked;
 use crate::reduction::{How, Reduction};
+pub(super) use land::Lands;
 
 /// A put of so many bytes is worth a link of its own.
 const WORTH: u64 = 64 << 10;
@@ -73,6 +75,8 @@ pub(crate) struct Lowering<'a> {
     pub deferred: Option<&'a mut VecDeque<Deferred>>,
     /// Where the stream compares no words.
     pub unchecked: Option<&'a mut Unchecked>,
+    /// Where puts may land at their places.
+    pub lands: Option<&'a mut Lands>,
 }
 
 /// The signal of a put whose bytes are on their way.
@@ -107,6 +111,7 @@ impl Lowering<'_> {
                 {
                     self.together(op, &step, cursor.step, piece);
                     self.fetch(op, &step, cursor.step, piece);
+                    self.land(op, &step, cursor.step, piece);
                     self.step(op, &step, cursor.step.number(), piece);
                 }
                 program.advance(&mut cursor.step);

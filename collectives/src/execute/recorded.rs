@@ -288,6 +288,7 @@ impl Recorder {
                 late: None,
                 deferred: None,
                 unchecked: None,
+                lands: None,
             };
             done = lowering.run(op, &mut cursor);
             self.submit(&mut batch, op)?;

@@ -13,7 +13,7 @@ use unisono_hal::{
 };
 
 use super::direct::{Answers, Around, Bound, Handed, Owed, Pending, Ran, Running};
-use super::lower::{BATCH, Cursor, Late, Lowering, Waiting};
+use super::lower::{BATCH, Cursor, Lands, Late, Lowering, Waiting};
 use super::op::{Op, Planned};
 use super::peer::{Own, Peer, Way};
 use super::place::Run;
@@ -86,6 +86,8 @@ pub(super) struct Track {
     deferred: Option<VecDeque<Deferred>>,
     /// Where the stream compares no words.
     unchecked: Option<Unchecked>,
+    /// Where puts of the op that is lowered may land at their places.
+    lands: Lands,
 }
 
 impl Common {
@@ -195,6 +197,7 @@ impl Track {
             handed: false,
             deferred: None,
             unchecked: (!checks).then(Unchecked::default),
+            lands: Lands::default(),
         }
     }
 
@@ -451,6 +454,10 @@ impl Track {
             common.number += 1;
             self.number = common.number;
             common.prepare(&op.planned)?;
+            if common.posted {
+                let is_alone = self.flight.is_empty() && self.deferred.is_none();
+                self.lands.begin(op, is_alone);
+            }
             if !op.before.is_empty() {
                 let marks = op.before.len() as u64;
                 self.held.push_back(self.emitted..self.emitted + marks);
@@ -470,6 +477,7 @@ impl Track {
             step: 0,
             deferred: self.deferred.as_mut(),
             unchecked: self.unchecked.as_mut(),
+            lands: common.posted.then_some(&mut self.lands),
         };
         self.lowered = lowering.run(op, &mut self.cursor);
         self.emitted += self.batch.len() as u64;

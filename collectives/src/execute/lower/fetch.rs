@@ -39,11 +39,11 @@ struct Put {
 
 /// What is done with a put between its wait and its release.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Taken {
+pub(super) enum Taken {
     /// Nothing: it need not be read.
     Not,
-    /// One copy is made of it, to a place of this rank's.
-    Once,
+    /// One copy is made of it, to a place of this rank's: by this step.
+    Once(ir::Cursor),
     /// It is an operand, or is copied several times, or nobody looked so far.
     Often,
 }
@@ -94,8 +94,8 @@ impl Lowering<'_> {
             let peer = &mut self.peers[put.from as usize];
             match put.taken {
                 Taken::Not => {}
-                Taken::Once if put.at_once || is_alone => peer.lies = Lies::There,
-                Taken::Once | Taken::Often => {
+                Taken::Once(_) if put.at_once || is_alone => peer.lies = Lies::There,
+                Taken::Once(_) | Taken::Often => {
                     let (slot, far) = (peer.current_slot(&self.own), peer.far_slot(&self.own));
                     self.stream.copy(slot, far, put.bytes);
                 }
@@ -154,7 +154,7 @@ impl Lowering<'_> {
                     ..
                 } if at_once
                     && let Some(put) = group.of(*from)
-                    && put.taken == Taken::Once =>
+                    && matches!(put.taken, Taken::Once(_)) =>
                 {
                     put.at_once = true;
                     group.copies.push(step);
@@ -169,7 +169,7 @@ impl Lowering<'_> {
     }
 
     /// What is done with the put of a wait.
-    fn taken(&self, op: &Op, from: u32, wait: ir::Cursor, piece: u64) -> Taken {
+    pub(super) fn taken(&self, op: &Op, from: u32, wait: ir::Cursor, piece: u64) -> Taken {
         let program = &op.planned.program;
         let is_it =
             |place: &Place| matches!(place, Place::Slot { from: slot, .. } if *slot == from);
@@ -186,10 +186,10 @@ impl Lowering<'_> {
                 Action::Release { from: released } if *released == from => return taken,
                 Action::Wait { from: other, .. } if *other == from => return Taken::Often,
                 Action::Copy { dst, src } if is_it(src) => {
-                    if taken == Taken::Once || !matches!(dst, Place::Local { .. }) {
+                    if taken != Taken::Not || !matches!(dst, Place::Local { .. }) {
                         return Taken::Often;
                     }
-                    taken = Taken::Once;
+                    taken = Taken::Once(at);
                 }
                 Action::Reduce { a, b, .. }
                 | Action::Put {

@@ -4,9 +4,9 @@
 //! its link has let go of them. Nothing rings a doorbell: what is posted is there.
 #![allow(unsafe_code, reason = "flags are words at addresses of arenas")]
 
-use unisono_hal::{Queue, State};
+use unisono_hal::{Landing, Queue, State};
 
-use super::{Own, Peer, Posted, Run, Way, credit};
+use super::{Own, Peer, Posted, Run, SLOTS_WINDOW, Way, credit};
 use crate::arena::Counter;
 use crate::execute::direct::flag;
 use crate::execute::track::BUDGET;
@@ -16,6 +16,37 @@ impl Peer {
     #[inline]
     pub(in crate::execute) fn needs_no_slot(&self, own: &Own, bytes: u64) -> bool {
         bytes == 0 || self.room(own, bytes).is_small()
+    }
+
+    /// Whether a link might let puts land elsewhere than in their slots.
+    pub(in crate::execute) fn can_land(&self) -> bool {
+        matches!(self.way, Way::Posted(_)) && self.near.plain && self.slot_credits.is_none()
+    }
+
+    /// Lets the put that is waited for next land elsewhere than in its slot. False if its link can't, or it is too late.
+    pub(in crate::execute) fn land(&mut self, own: &Own, to: u64, bytes: u64) -> bool {
+        let number = self.received;
+        let flags = u64::from(self.flags(own));
+        let raised = |number: u64| {
+            let flag = own.arena.data_flag(self.rank, self.flag_of(own, number));
+            (self.near.signal_host + flag, number / flags + 1)
+        };
+        let before = number.checked_sub(own.arena.depth.into());
+        let landing = Landing {
+            window: SLOTS_WINDOW,
+            offset: own.arena.slot(self.rank, own.slot_of(number)),
+            to,
+            bytes,
+            until: raised(number),
+            after: before.map(raised),
+        };
+        let Way::Posted(posted) = &mut self.way else {
+            return false;
+        };
+        // SAFETY: the flags live as long as the link. The caller has seen that the place is one of the op's, which keeps
+        // it alive and is not over before the put is, and that nothing else uses it. The peer puts to a slot again only
+        // behind a credit, which comes after the wait for what was put there before.
+        unsafe { posted.link.land(&landing) }.unwrap_or(false)
     }
 
     /// Forgets the sources that the link has let go of.
