@@ -21,7 +21,7 @@ use super::window::Windows;
 use crate::setup::Recovery;
 
 /// Bytes that one connection moves each way in one turn: then it is the next one's.
-const TURN_BYTES: u64 = 1 << 20;
+const TURN_BYTES: u64 = 256 << 10;
 /// Behind so few bytes sent nothing is looked for in the same turn.
 const SMALL: u64 = 4 << 10;
 /// Polls between two looks at connections from which nothing is awaited.

@@ -21,7 +21,7 @@ use crate::wire::{FRAME_BYTES, Frame};
 /// Frames that a connection takes in advance, at most.
 const FRAMES_MAX: usize = 24;
 /// Bytes that it takes in advance: enough for one call to be worth it.
-const BYTES_AHEAD: u64 = 1 << 20;
+const BYTES_AHEAD: u64 = 256 << 10;
 /// Bytes of one call, so that an abort is heard soon.
 const CALL_BYTES: u64 = 4 << 20;
 
