@@ -1,6 +1,6 @@
 //! What is simulated: resources, routes, lanes, tasks.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// A resource of a [`Model`], by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,7 +56,7 @@ pub struct Task<'a> {
 pub struct Model {
     pub(crate) capacities: Vec<u64>,
     pub(crate) routes: Routes,
-    known: HashMap<(Box<[ResourceId]>, Option<u64>), RouteId>,
+    known: FxHashMap<(Box<[ResourceId]>, Option<u64>), RouteId>,
     pub(crate) tasks: Tasks,
     pub(crate) lanes: Vec<Lane>,
 }
@@ -116,7 +116,7 @@ impl Model {
                 starts: vec![0],
                 ..Routes::default()
             },
-            known: HashMap::new(),
+            known: FxHashMap::default(),
             tasks: Tasks {
                 after_starts: vec![0],
                 ..Tasks::default()

@@ -116,6 +116,8 @@ struct Fan {
     level: Vec<u32>,
     latency_ns: Vec<u64>,
     width: Vec<u64>,
+    /// The last edge of the only path to a vertex; none where there are several.
+    only: Vec<EdgeId>,
     /// Bytes on their way; all 0 between calls.
     load: Vec<f64>,
     /// How busy the best path to a vertex is: its busiest edge, then all together; and its last edge.
@@ -138,6 +140,7 @@ impl Fan {
             level: vec![FAR; count],
             latency_ns: vec![0; count],
             width: vec![0; count],
+            only: vec![EdgeId::MAX; count],
             load: vec![0.0; count],
             best: vec![(0.0, 0.0, EdgeId::MAX); count],
             met: vec![false; count],
@@ -171,8 +174,12 @@ impl Fan {
                 if fan.level[to] == FAR {
                     fan.level[to] = level;
                     order.push(edge.to);
+                    let is_only = vertex == from || fan.only[vertex as usize] != EdgeId::MAX;
+                    fan.only[to] = if is_only { id } else { EdgeId::MAX };
                 } else if fan.level[to] != level {
                     continue;
+                } else {
+                    fan.only[to] = EdgeId::MAX;
                 }
                 let latency = fan.latency_ns[vertex as usize].saturating_add(edge.latency_ns);
                 fan.latency_ns[to] = fan.latency_ns[to].max(latency);
@@ -215,6 +222,23 @@ impl Fan {
 
     /// Finds the path on which most room is left.
     fn choose(&mut self, network: &Network, to: u32, bytes: f64, loads: &[f64]) {
+        if self.only[to as usize] == EdgeId::MAX {
+            self.compare(network, to, bytes, loads);
+        }
+        self.path.clear();
+        let mut at = to;
+        while at != self.from {
+            let id = match self.only[at as usize] {
+                EdgeId::MAX => self.best[at as usize].2,
+                only => only,
+            };
+            self.path.push(id);
+            at = network.edge(id).from;
+        }
+    }
+
+    /// Finds the last edge of the best path to a vertex, and to all that it leads over.
+    fn compare(&mut self, network: &Network, to: u32, bytes: f64, loads: &[f64]) {
         // All vertices on shortest paths, from the end.
         let mut order = vec![to];
         let mut at = 0;
@@ -244,13 +268,6 @@ impl Fan {
         }
         for vertex in order {
             self.met[vertex as usize] = false;
-        }
-        self.path.clear();
-        let mut at = to;
-        while at != self.from {
-            let id = self.best[at as usize].2;
-            self.path.push(id);
-            at = network.edge(id).from;
         }
     }
 

@@ -1,7 +1,6 @@
 //! Who wrote and who reads each block of each piece of a rank's memory.
 
-use std::collections::HashMap;
-
+use rustc_hash::FxHashMap;
 use unisono_plan::Buffer;
 
 use crate::schedule::StepId;
@@ -18,7 +17,7 @@ struct Trace {
 /// The memory of one rank.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
-    traces: HashMap<Cell, Trace>,
+    traces: FxHashMap<Cell, Trace>,
 }
 
 impl Cells {

@@ -1,6 +1,8 @@
 //! Runs programs, and notes what each step waits for.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
 
 use unisono_network::{Network, Router};
 use unisono_plan::{Action, Blocks, Buffer as Memory, Geometry, Place as Where, Program, Value};
@@ -54,10 +56,10 @@ pub(super) struct Run<'a> {
     slot_bytes: u64,
     paths: &'a Paths,
     ranks: Vec<Rank>,
-    channels: HashMap<(u32, u32), Channel>,
+    channels: FxHashMap<(u32, u32), Channel>,
     weave: Weave,
     /// A rank's place in `programs`.
-    index_of: HashMap<u32, usize>,
+    index_of: FxHashMap<u32, usize>,
 }
 
 /// Bytes of a place, and what they depend on.
@@ -90,7 +92,7 @@ impl<'a> Run<'a> {
             slot_bytes: room.next_multiple_of(16),
             paths,
             ranks: programs.iter().map(|_| Rank::default()).collect(),
-            channels: HashMap::new(),
+            channels: FxHashMap::default(),
             weave: Weave::new(first.op, first.ranks, bytes),
             index_of: programs
                 .iter()

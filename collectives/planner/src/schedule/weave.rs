@@ -1,6 +1,6 @@
 //! Puts a schedule together.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use unisono_network::EdgeId;
 use unisono_plan::Op;
@@ -50,8 +50,8 @@ enum LaneKey {
 #[derive(Debug)]
 pub struct Weave {
     schedule: Schedule,
-    paths: HashMap<Vec<EdgeId>, u32>,
-    lanes: HashMap<(u32, LaneKey), u32>,
+    paths: FxHashMap<Vec<EdgeId>, u32>,
+    lanes: FxHashMap<(u32, LaneKey), u32>,
     lanes_of: Vec<u32>,
 }
 
@@ -72,8 +72,8 @@ impl Weave {
                 extents: Vec::new(),
                 after: Vec::new(),
             },
-            paths: HashMap::from([(Vec::new(), 0)]),
-            lanes: HashMap::new(),
+            paths: FxHashMap::from_iter([(Vec::new(), 0)]),
+            lanes: FxHashMap::default(),
             lanes_of: vec![0; count],
         }
     }

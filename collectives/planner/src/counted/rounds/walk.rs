@@ -1,6 +1,8 @@
 //! Runs the programs of all ranks without memory, and notes their messages.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
 
 use unisono_plan::ir::Cursor;
 use unisono_plan::{Action, Buffer, Op, Place, Program, Shares, Value};
@@ -22,7 +24,7 @@ struct Rank {
     /// The same, counting bare signals too.
     heard: u32,
     /// The same of what each current slot holds, by the peer that filled it.
-    slots: HashMap<u32, u32>,
+    slots: FxHashMap<u32, u32>,
     /// The same of each block of the output, then of scratch, where they are told apart.
     blocks: Vec<u32>,
     waiting: bool,
@@ -40,7 +42,7 @@ pub(super) struct Walk {
     geometries: Vec<unisono_plan::Geometry>,
     element: f64,
     ranks: Vec<Rank>,
-    channels: HashMap<(u32, u32), VecDeque<(u32, bool)>>,
+    channels: FxHashMap<(u32, u32), VecDeque<(u32, bool)>>,
     rounds: Rounds,
 }
 
@@ -93,7 +95,7 @@ impl Walk {
             skew: 0,
             known: 0,
             heard: 0,
-            slots: HashMap::new(),
+            slots: FxHashMap::default(),
             blocks: vec![0; told_apart],
             waiting: false,
             done: false,
@@ -107,7 +109,7 @@ impl Walk {
             ranks: programs.iter().map(rank).collect(),
             times,
             programs,
-            channels: HashMap::new(),
+            channels: FxHashMap::default(),
             rounds: Rounds {
                 steps,
                 ..Rounds::default()
