@@ -8,7 +8,7 @@ use unisono_pack::{Packing, PairPacking, Route, Way};
 use unisono_plan::{Op, Shape, Template};
 
 use crate::programs::{self, Setting};
-use crate::schedule::{Kind, Message, Schedule};
+use crate::schedule::{Message, Schedule};
 use crate::trees::{self, Cutting, LEAST_CHUNK, Lanes};
 use crate::{PlanError, routes};
 
@@ -210,23 +210,17 @@ fn of_programs(
     };
     let element = Message::new(op, network.ranks(), bytes).element;
     let geometries = programs::geometries(&programs, bytes, element, pieces)?;
-    let setting = Setting { slots: SLOTS };
-    let schedule = programs::schedule(&programs, network, bytes, &geometries, element, setting)?;
-    check_puts(&schedule, template, op)?;
-    Ok(schedule)
-}
-
-/// Refuses puts that are smaller than a chunk may be, unless the message is as small.
-fn check_puts(schedule: &Schedule, template: &Template, op: Op) -> Result<(), PlanError> {
-    let puts = schedule.steps.iter().filter(|step| step.kind == Kind::Put);
-    let least = puts.map(|step| step.bytes).min();
-    let share = schedule.message.bytes / u64::from(schedule.ranks.max(1));
-    match least {
-        Some(bytes) if bytes < LEAST_CHUNK && share >= LEAST_CHUNK => Err(PlanError::TooFine {
+    // First: a schedule of very many steps takes seconds.
+    let least = programs::least_put(&programs, &geometries).map(|elements| elements * element);
+    let share = bytes / u64::from(ranks.max(1));
+    if let Some(bytes) = least.filter(|put| *put < LEAST_CHUNK && share >= LEAST_CHUNK) {
+        return Err(PlanError::TooFine {
             algorithm: template.name().into(),
             op: op.name(),
             bytes,
-        }),
-        _ => Ok(()),
+        });
     }
+    let setting = Setting { slots: SLOTS };
+    let schedule = programs::schedule(&programs, network, bytes, &geometries, element, setting)?;
+    Ok(schedule)
 }

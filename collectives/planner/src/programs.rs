@@ -12,7 +12,7 @@ mod run;
 use std::collections::HashMap;
 
 use unisono_network::{EdgeId, Network, Router};
-use unisono_plan::{Action, Geometry, Op, Program};
+use unisono_plan::{Action, Geometry, Op, Program, Value};
 
 use crate::schedule::Schedule;
 
@@ -86,6 +86,24 @@ pub fn geometries(
     programs.iter().map(of).collect()
 }
 
+/// Elements of the smallest put of all programs, whose geometries these are; none if they put nothing. Small puts are no
+/// use where a message is large.
+#[must_use]
+pub fn least_put(programs: &[Program], geometries: &[Geometry]) -> Option<u64> {
+    let of_program = |(program, geometry): (&Program, &Geometry)| {
+        let of_step = |action: Action| match &action {
+            Action::Put { value, .. } if *value != Value::Empty => {
+                let pieces = geometry.pieces_of(&action, program.ranks);
+                let elements = |piece| geometry.packed(value.blocks(), piece);
+                (0..pieces).map(elements).min()
+            }
+            _ => None,
+        };
+        (program.walk().filter_map(|step| of_step(step.action))).min()
+    };
+    programs.iter().zip(geometries).filter_map(of_program).min()
+}
+
 /// Elements of the larger buffer, as far as they can be shared out.
 fn elements(op: Op, ranks: u32, bytes: u64, element: u64) -> u64 {
     let count = bytes / element;
@@ -123,4 +141,47 @@ fn paths(
         paths.insert((from, to), path);
     }
     Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use unisono_network::Builder;
+    use unisono_plan::Algorithm;
+    use unisono_plan::template::Template;
+
+    use super::*;
+    use crate::schedule::Kind;
+
+    #[test]
+    fn the_least_put_is_that_of_the_schedule() {
+        let (ranks, element) = (6, 4);
+        let mut builder = Builder::new(ranks);
+        for (from, to) in (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to))) {
+            if from != to {
+                builder.edge(from, to, 1_000_000_000, 1000);
+            }
+        }
+        let network = builder.build().unwrap();
+        let mut compared = 0;
+        for (algorithm, pieces) in Algorithm::OVER_LINKS
+            .into_iter()
+            .flat_map(|a| [(a, 1), (a, 7)])
+        {
+            for (op, bytes) in [(Op::AllReduce, 100_004), (Op::AllGather, 96_000)] {
+                let Ok(programs) = Template::Flat(algorithm).programs(op, ranks, false) else {
+                    continue;
+                };
+                let geometries = geometries(&programs, bytes, element, pieces).unwrap();
+                let setting = Setting { slots: 4 };
+                let schedule =
+                    schedule(&programs, &network, bytes, &geometries, element, setting).unwrap();
+                let puts = schedule.steps.iter().filter(|step| step.kind == Kind::Put);
+                let least = puts.map(|step| step.bytes).min();
+                let counted = least_put(&programs, &geometries).map(|put| put * element);
+                assert_eq!(counted, least, "{algorithm} {op} in {pieces} pieces");
+                compared += 1;
+            }
+        }
+        assert!(compared > 20, "{compared}");
+    }
 }
