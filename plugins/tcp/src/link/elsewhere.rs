@@ -32,7 +32,7 @@ struct Plain {
 impl Elsewhere {
     /// Takes note of what is asked for; false if it is too late, or too much.
     pub(crate) fn ask(&mut self, landing: &Landing) -> bool {
-        while self.asked.front().is_some_and(|old| is_over(old)) {
+        while self.asked.front().is_some_and(is_over) {
             self.asked.pop_front();
         }
         if self.asked.len() >= MOST || is_over(landing) {
