@@ -27,6 +27,8 @@ const FAR: f64 = 1.5;
 const LONG: usize = 20_000;
 /// ... and are simulated only if the time could become this much less.
 const WORTH_LONG: f64 = 1.03;
+/// The same for what is not the best so far, cut as finely as may be.
+const WORTH_VERY_LONG: f64 = 1.05;
 /// What is cut finer is what could become this much faster than the best so far...
 const WORTH_FINER: f64 = 1.012;
 /// ... and is not more than this behind it.
@@ -262,7 +264,17 @@ pub(crate) fn plan_among(
         *scored = best_cut(network, request, scored.source.clone())?;
         let within_reach = scored.ps <= least * NEAR;
         if within_reach && at_best * WORTH_FINER < least.min(scored.ps) {
-            *scored = finer(network, request, scored.clone())?;
+            // Hundreds of thousands of steps take seconds to simulate: for the fastest so far, or where much can be won.
+            let worth = match scored.ps < least {
+                true => WORTH_LONG,
+                false => WORTH_VERY_LONG,
+            };
+            let is_worth_long = at_best * worth < least.min(scored.ps);
+            let most_steps = match is_worth_long {
+                true => request.most_final_steps,
+                false => request.most_final_steps / 8,
+            };
+            *scored = finer(network, request, scored.clone(), most_steps)?;
         }
         least = least.min(scored.ps);
     }
@@ -537,8 +549,13 @@ fn best_cut(network: &Network, request: &Request, source: Source) -> Result<Scor
     })
 }
 
-/// What is the fastest so far cut finer still, as long as that helps.
-fn finer(network: &Network, request: &Request, best: Scored) -> Result<Scored, PlanError> {
+/// A candidate cut finer still, as long as that helps and it has no more than so many steps.
+fn finer(
+    network: &Network,
+    request: &Request,
+    best: Scored,
+    most_steps: u64,
+) -> Result<Scored, PlanError> {
     let source = &best.source;
     let most = source.most_chunks(request.op, network.ranks(), request.bytes);
     let mut all = vec![best.clone()];
@@ -549,7 +566,7 @@ fn finer(network: &Network, request: &Request, best: Scored) -> Result<Scored, P
             chunks *= 2;
             let knob = Knob { chunks, lanes };
             let steps = source.steps(request.op, network.ranks(), knob);
-            if chunks > most || steps > request.most_final_steps {
+            if chunks > most || steps > most_steps {
                 break;
             }
             let scored = match score(network, request, source, knob) {
