@@ -647,7 +647,7 @@ typedef struct unisono_link_table { /* [handle], but report, address, query, abo
    * `after_value` (0: at once), and until that at `flag`, which the peer raises behind the put, has reached
    * `value`; the peer does not put there before the former, nor again before it is told so after the latter.
    * Answers AGAIN, and does nothing, if some of it may have come already, or it does not take so many: then
-   * all of it lies in the window. After `abort` and `destroy` nothing is written to `to` any more. */
+   * all of it lies in the window. An error does nothing either. After `abort` and `destroy` nothing is written to `to` any more. */
   unisono_status (*land)(unisono_link link, uint32_t window, uint64_t offset, uint64_t bytes,
                          uint64_t to, uint64_t flag, uint64_t value, uint64_t after_flag,
                          uint64_t after_value, unisono_error *error);

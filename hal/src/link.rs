@@ -46,11 +46,11 @@ pub struct LinkRequest<'a> {
 pub struct Landing {
     /// The window that the peer puts to.
     pub window: u32,
-    /// Where in it.
+    /// Where in it, in bytes.
     pub offset: u64,
-    /// Where the bytes shall lie, and how many they are.
+    /// The address in this process where the bytes shall lie.
     pub to: u64,
-    /// Of them.
+    /// How many they are.
     pub bytes: u64,
     /// The address of the flag that the peer raises behind the put, and what it has reached then.
     pub until: (u64, u64),
@@ -211,7 +211,7 @@ impl Link {
     /// no such thing, or some of the put may have come: then it lies in the window.
     ///
     /// # Errors
-    /// What the plugin says.
+    /// What the plugin says, such as that there is no such window; then too nothing is done.
     ///
     /// # Safety
     /// The memory and the flags stay valid, and nobody else uses that memory, until the flag has reached what it

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use unisono::plan::OpKind;
-use unisono::{Communicator, DataType, Op, TuneOptions};
+use unisono::{Communicator, DataType, TuneOptions};
 
 use crate::join::{JoinArgs, RankArgs};
 use crate::{output, units};
@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let communicator = args.join.join(false)?;
     let Some(bytes) = args.bytes else {
         if communicator.rank() == 0 {
-            let op = op(args.op, communicator.size() - 1);
+            let op = args.op.with(0, [communicator.size() - 1; 2]);
             let front = communicator.front(op, args.dtype)?;
             output::print(&format!("{front}\n"))?;
         }
@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             bail!("--measure is for collectives; `unisono bench` measures sends and receives");
         }
     } else {
-        let op = op(args.op, communicator.size() - 1);
+        let op = args.op.with(0, [communicator.size() - 1; 2]);
         // Links that nobody uses are not made: these few can be told of.
         communicator.barrier()?;
         match communicator.rank() {
@@ -106,20 +106,4 @@ fn links(communicator: &Communicator) -> Result<String> {
         lines += &format!("And {} more links.\n", links.len() - LINKS);
     }
     Ok(lines)
-}
-
-fn op(kind: OpKind, other: u32) -> Op {
-    match kind {
-        OpKind::AllReduce => Op::AllReduce,
-        OpKind::ReduceScatter => Op::ReduceScatter,
-        OpKind::AllGather => Op::AllGather,
-        OpKind::Broadcast => Op::Broadcast { root: 0 },
-        OpKind::Reduce => Op::Reduce { root: 0 },
-        OpKind::Gather => Op::Gather { root: 0 },
-        OpKind::Scatter => Op::Scatter { root: 0 },
-        OpKind::AllToAll => Op::AllToAll,
-        OpKind::Barrier => Op::Barrier,
-        OpKind::Send => Op::Send { to: other },
-        OpKind::Recv => Op::Recv { from: other },
-    }
 }

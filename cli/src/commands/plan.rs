@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use serde_json::json;
-use unisono::Op;
 use unisono::graph::LinkGraph;
 use unisono::plan::OpKind;
 use unisono_network::Network;
@@ -109,7 +108,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let request = Request {
         algorithm: args.algorithm.clone(),
         spelled_out: args.steps.is_some(),
-        ..Request::new(op(args.op, args.root, last), args.bytes)
+        ..Request::new(args.op.with(args.root, [last, 0]), args.bytes)
     };
     if args.front {
         return front(args, &network, &request);
@@ -179,22 +178,6 @@ fn figures(args: &Args, planned: &Plan) -> serde_json::Value {
         "program_bytes": planned.program_bytes(),
         "plan_seconds": planned.seconds,
     })
-}
-
-fn op(kind: OpKind, root: u32, last: u32) -> Op {
-    match kind {
-        OpKind::AllReduce => Op::AllReduce,
-        OpKind::ReduceScatter => Op::ReduceScatter,
-        OpKind::AllGather => Op::AllGather,
-        OpKind::Broadcast => Op::Broadcast { root },
-        OpKind::Reduce => Op::Reduce { root },
-        OpKind::Gather => Op::Gather { root },
-        OpKind::Scatter => Op::Scatter { root },
-        OpKind::AllToAll => Op::AllToAll,
-        OpKind::Barrier => Op::Barrier,
-        OpKind::Send => Op::Send { to: last },
-        OpKind::Recv => Op::Recv { from: 0 },
-    }
 }
 
 /// Ranks and ranges of ranks.

@@ -14,9 +14,9 @@ use crate::{PlanError, routes};
 
 /// Slots of a channel, and chunks of a lane that may wait for a rank that reduces them.
 const SLOTS: u32 = 8;
-/// Units of weight that trees may have in all: as many as steps allow, so that lanes are even, and fewer, so that
-/// pipelines fill sooner.
+/// Units of weight that trees may have in all: as many as steps allow, so that lanes are even...
 const UNITS: u32 = 512;
+/// ... and fewer, so that pipelines fill sooner.
 const FEW_UNITS: u32 = 160;
 
 /// From what a schedule is made.
@@ -221,6 +221,12 @@ fn of_programs(
         });
     }
     let setting = Setting { slots: SLOTS };
-    let schedule = programs::schedule(&programs, network, bytes, &geometries, element, setting)?;
-    Ok(schedule)
+    Ok(programs::schedule(
+        &programs,
+        network,
+        bytes,
+        &geometries,
+        element,
+        setting,
+    )?)
 }

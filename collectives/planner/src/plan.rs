@@ -27,12 +27,14 @@ const FAR: f64 = 1.5;
 const LONG: usize = 20_000;
 /// ... and are simulated only if the time could become this much less.
 const WORTH_LONG: f64 = 1.03;
-/// The same for what is not the best so far, cut as finely as may be.
-const WORTH_VERY_LONG: f64 = 1.05;
 /// What is cut finer is what could become this much faster than the best so far...
 const WORTH_FINER: f64 = 1.012;
 /// ... and is not more than this behind it.
 const NEAR: f64 = 1.25;
+/// It has no more steps than so many, as more take seconds to simulate...
+const FINER: u64 = 100_000;
+/// ... unless it is the best so far and pays as above, or could become this much faster than the best.
+const WORTH_FINEST: f64 = 1.05;
 /// The most ranks for which trees and rings are packed: packings hold something for each pair.
 const MOST_PACKED: u32 = 2048;
 
@@ -264,15 +266,13 @@ pub(crate) fn plan_among(
         *scored = best_cut(network, request, scored.source.clone())?;
         let within_reach = scored.ps <= least * NEAR;
         if within_reach && at_best * WORTH_FINER < least.min(scored.ps) {
-            // Hundreds of thousands of steps take seconds to simulate: for the fastest so far, or where much can be won.
             let worth = match scored.ps < least {
                 true => WORTH_LONG,
-                false => WORTH_VERY_LONG,
+                false => WORTH_FINEST,
             };
-            let is_worth_long = at_best * worth < least.min(scored.ps);
-            let most_steps = match is_worth_long {
+            let most_steps = match at_best * worth < least.min(scored.ps) {
                 true => request.most_final_steps,
-                false => request.most_final_steps / 8,
+                false => request.most_final_steps.min(FINER),
             };
             *scored = finer(network, request, scored.clone(), most_steps)?;
         }

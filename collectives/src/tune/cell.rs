@@ -9,11 +9,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use unisono_plan::select::Candidate;
 use unisono_plan::{Op, OpKind};
 
+use super::TuneOptions;
 use super::clock::{Buffers, Clock, Fill};
+use super::grid::{fitting, whole};
 use super::memory::DTYPE;
 use super::places::Places;
 use super::variant::Variant;
-use super::{TuneOptions, TuneProgress};
 use crate::error::Result;
 use crate::{Communicator, ReduceOp};
 
@@ -198,75 +199,6 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Tells how far the measuring is.
-pub(super) struct Steps<'a> {
-    progress: &'a mut dyn FnMut(&TuneProgress),
-    done: u64,
-    total: u64,
-}
-
-impl<'a> Steps<'a> {
-    pub(super) fn new(progress: &'a mut dyn FnMut(&TuneProgress), total: usize) -> Self {
-        Self {
-            progress,
-            done: 0,
-            total: total as u64,
-        }
-    }
-
-    /// What comes next.
-    pub(super) fn next(&mut self, op: OpKind, bytes: u64) {
-        (self.progress)(&TuneProgress {
-            op,
-            bytes,
-            done: self.done,
-            total: self.total,
-        });
-        self.done += 1;
-    }
-}
-
-/// The sizes of an operation; a barrier has one.
-pub(super) fn sizes(options: &TuneOptions, op: OpKind) -> Vec<u64> {
-    if op == OpKind::Barrier {
-        return vec![options.min_bytes];
-    }
-    let next = |bytes: &u64| bytes.checked_mul(options.factor);
-    let mut sizes: Vec<u64> = std::iter::successors(Some(options.min_bytes), next)
-        .take_while(|bytes| *bytes < options.max_bytes)
-        .collect();
-    sizes.push(options.max_bytes);
-    sizes
-}
-
-/// The operation with the first rank as its root.
-pub(super) fn whole(op: OpKind) -> Op {
-    match op {
-        OpKind::AllReduce => Op::AllReduce,
-        OpKind::ReduceScatter => Op::ReduceScatter,
-        OpKind::AllGather => Op::AllGather,
-        OpKind::Broadcast => Op::Broadcast { root: 0 },
-        OpKind::Reduce => Op::Reduce { root: 0 },
-        OpKind::Gather => Op::Gather { root: 0 },
-        OpKind::Scatter => Op::Scatter { root: 0 },
-        OpKind::AllToAll => Op::AllToAll,
-        OpKind::Barrier => Op::Barrier,
-        OpKind::Send => Op::Send { to: 0 },
-        OpKind::Recv => Op::Recv { from: 0 },
-    }
-}
-
-/// The size that the operation can have: whole elements, and whole blocks of them.
-pub(super) fn fitting(op: OpKind, bytes: u64, ranks: u32) -> u64 {
-    let element = DTYPE.size() as u64;
-    let unit = match op {
-        OpKind::Barrier => return 0,
-        OpKind::AllReduce | OpKind::Broadcast | OpKind::Reduce => element,
-        _ => element * u64::from(ranks),
-    };
-    (bytes / unit).max(1) * unit
-}
-
 /// The mean without a quarter at either end, but for one at least.
 fn middle(times: &mut [f64]) -> f64 {
     times.sort_by(f64::total_cmp);
@@ -286,23 +218,6 @@ mod tests {
     use super::*;
     use crate::Algorithm;
     use crate::communicator::Forced;
-
-    #[test]
-    fn sizes_grow_by_a_factor_and_end_with_the_largest() {
-        let options = TuneOptions {
-            min_bytes: 8,
-            max_bytes: 600,
-            ..TuneOptions::default()
-        };
-        assert_eq!(sizes(&options, OpKind::Reduce), [8, 32, 128, 512, 600]);
-        let one = TuneOptions {
-            min_bytes: 8,
-            max_bytes: 8,
-            ..options.clone()
-        };
-        assert_eq!(sizes(&one, OpKind::Reduce), [8]);
-        assert_eq!(sizes(&options, OpKind::Barrier), [8]);
-    }
 
     fn entry(is_long: bool, times: &[f64]) -> Entry {
         Entry {
@@ -372,13 +287,5 @@ mod tests {
         assert_eq!(middle(&mut [3.0, 9.0, 1.0]), 3.0);
         assert_eq!(middle(&mut [3.0, 9.0]), 6.0);
         assert_eq!(middle(&mut [3.0]), 3.0);
-    }
-
-    #[test]
-    fn sizes_are_whole_blocks() {
-        assert_eq!(fitting(OpKind::AllReduce, 10, 3), 8);
-        assert_eq!(fitting(OpKind::AllGather, 100, 3), 96);
-        assert_eq!(fitting(OpKind::AllToAll, 1, 3), 12);
-        assert_eq!(fitting(OpKind::Barrier, 100, 3), 0);
     }
 }

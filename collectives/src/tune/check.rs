@@ -2,7 +2,8 @@
 
 use unisono_plan::OpKind;
 
-use super::cell::{Bench, Cell, Entry, Steps, sizes};
+use super::cell::{Bench, Cell, Entry};
+use super::grid::{self, Steps};
 use super::memory::DTYPE;
 use super::pair::median;
 use super::variant::Variant;
@@ -75,20 +76,11 @@ impl Communicator {
         if self.size() < 2 {
             return Ok(Vec::new());
         }
-        let all = || {
-            let sizes = |op: &OpKind| {
-                sizes(options, *op)
-                    .into_iter()
-                    .map(|bytes| (*op, bytes))
-                    .collect::<Vec<_>>()
-            };
-            options.ops.iter().flat_map(sizes)
-        };
         let rounds = options.rounds.max(1);
-        let mut steps = Steps::new(progress, all().count() * (1 + rounds as usize));
+        let mut steps = Steps::new(progress, grid::all(options).count() * (1 + rounds as usize));
         let mut bench = Bench::new(self, options, false)?;
         let mut cells = Vec::new();
-        for (op, bytes) in all() {
+        for (op, bytes) in grid::all(options) {
             steps.next(op, bytes);
             let mut cell = bench.cell(op, bytes)?;
             let variants = self.chosen_first(&bench, &cell)?;

@@ -8,6 +8,7 @@ mod calibration;
 mod cell;
 mod check;
 mod clock;
+mod grid;
 mod memory;
 mod now;
 mod pair;

@@ -4,7 +4,8 @@ use unisono_plan::OpKind;
 use unisono_plan::cost::Picoseconds;
 
 use super::TuneOptions;
-use super::cell::{Bench, fitting, whole};
+use super::cell::Bench;
+use super::grid::{fitting, whole};
 use super::variant::Variant;
 use crate::communicator::Explanation;
 use crate::error::Result;

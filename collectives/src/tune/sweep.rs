@@ -2,7 +2,8 @@
 
 use unisono_plan::cost::{Measurements, Picoseconds, PlanName, Point};
 
-use super::cell::{Bench, Cell, Entry, SURVEYED, Steps, sizes};
+use super::cell::{Bench, Cell, Entry, SURVEYED};
+use super::grid::{self, Steps, sizes};
 use super::variant::Variant;
 use super::{TuneOptions, TuneProgress};
 use crate::Communicator;
@@ -36,7 +37,7 @@ pub(super) fn run(
     }
     let passes = if options.windows { 2 } else { 1 };
     let rounds = options.rounds.max(1);
-    let of_round: usize = options.ops.iter().map(|op| sizes(options, *op).len()).sum();
+    let of_round = grid::all(options).count();
     let of_pass = of_round * (1 + rounds.saturating_sub(SURVEYED) + rounds) as usize;
     let mut steps = Steps::new(progress, of_pass * passes);
     for windowed in [false, true].into_iter().take(passes) {

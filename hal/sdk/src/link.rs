@@ -91,7 +91,7 @@ pub struct LinkStatistics {
 pub struct Landing {
     /// The window that the peer puts to.
     pub window: u32,
-    /// Where in it.
+    /// Where in it, in bytes.
     pub offset: u64,
     /// The memory where the bytes shall lie.
     pub to: HostRange,
@@ -165,8 +165,11 @@ pub trait Link: Send + 'static {
     /// Lets what the peer puts next to a part of a window lie elsewhere. False, and nothing is done, if some of it may
     /// have come already: then it lies in the window. So it is unless written.
     ///
+    /// The host keeps the memory and the flags until the flag behind the put is raised. If the link is aborted or dropped
+    /// before, nothing may be written there any more once that has returned: the memory is then somebody else's.
+    ///
     /// # Errors
-    /// There is no such window.
+    /// There is no such window; nothing is done.
     fn land(&mut self, landing: &Landing) -> Result<bool> {
         let _ = landing;
         Ok(false)

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::Op;
+
 /// An operation without its root or peer: what configuration and tables name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OpKind {
@@ -61,6 +63,24 @@ impl OpKind {
             OpKind::Barrier => "barrier",
             OpKind::Send => "send",
             OpKind::Recv => "recv",
+        }
+    }
+
+    /// The operation with this root, if it has one; a send goes to the one rank, a receive comes from the other.
+    #[must_use]
+    pub fn with(self, root: u32, [to, from]: [u32; 2]) -> Op {
+        match self {
+            OpKind::AllReduce => Op::AllReduce,
+            OpKind::ReduceScatter => Op::ReduceScatter,
+            OpKind::AllGather => Op::AllGather,
+            OpKind::Broadcast => Op::Broadcast { root },
+            OpKind::Reduce => Op::Reduce { root },
+            OpKind::Gather => Op::Gather { root },
+            OpKind::Scatter => Op::Scatter { root },
+            OpKind::AllToAll => Op::AllToAll,
+            OpKind::Barrier => Op::Barrier,
+            OpKind::Send => Op::Send { to },
+            OpKind::Recv => Op::Recv { from },
         }
     }
 }

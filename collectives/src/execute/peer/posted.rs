@@ -45,7 +45,8 @@ impl Peer {
         };
         // SAFETY: the flags live as long as the link. The caller has seen that the place is one of the op's, which keeps
         // it alive and is not over before the put is, and that nothing else uses it. The peer puts to a slot again only
-        // behind a credit, which comes after the wait for what was put there before.
+        // behind a credit, which comes after the wait for what was put there before. A link that fails here has done nothing:
+        // the put lies in its slot.
         unsafe { posted.link.land(&landing) }.unwrap_or(false)
     }
 

@@ -64,8 +64,7 @@ impl Word for std::sync::atomic::AtomicU32 {
         // rounds in which each side looked for the other's store, up to 14 were missed by both.
         #[cfg(not(all(target_arch = "x86_64", not(tsan))))]
         std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
-        // What the compiler makes of that, MFENCE, takes twice as long as any locked instruction and holds up what comes
-        // behind it. Those order as much, but for stores past the caches, which who makes them fences.
+        // What the compiler makes of that, MFENCE, takes about twice as long on a Xeon as a locked instruction. Those order as much, but for stores past the caches, which who makes them fences.
         // SAFETY: a word of this thread's own stack keeps its value. It may touch memory, as far as the compiler knows.
         #[cfg(all(target_arch = "x86_64", not(tsan)))]
         unsafe {

@@ -32,9 +32,7 @@ struct Plain {
 impl Elsewhere {
     /// Takes note of what is asked for; false if it is too late, or too much.
     pub(crate) fn ask(&mut self, landing: &Landing) -> bool {
-        while self.asked.front().is_some_and(is_over) {
-            self.asked.pop_front();
-        }
+        self.forget();
         if self.asked.len() >= MOST || is_over(landing) {
             return false;
         }
@@ -57,6 +55,7 @@ impl Elsewhere {
         if length == 0 {
             return None;
         }
+        self.forget();
         let plain = Plain {
             sequence,
             window,
@@ -72,6 +71,13 @@ impl Elsewhere {
                 self.plain.push(plain);
                 None
             }
+        }
+    }
+
+    /// Puts that were asked for and are complete: none of what comes later is searched for among them.
+    fn forget(&mut self) {
+        while self.asked.front().is_some_and(is_over) {
+            self.asked.pop_front();
         }
     }
 
@@ -151,6 +157,7 @@ mod tests {
         assert_eq!(elsewhere.place(1, 1, 4096, 0), None);
         behind.counter = 1;
         assert_eq!(elsewhere.place(2, 1, 4096, 512), None, "it is over");
+        assert!(elsewhere.asked.is_empty(), "and forgotten");
     }
 
     #[test]
