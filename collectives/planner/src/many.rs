@@ -130,6 +130,7 @@ fn count(
                 false => How::Counted,
             },
             steps: counted.steps as usize,
+            solved: 0,
             source,
         };
         found.push((scored, counted));
@@ -180,6 +181,7 @@ fn unspelled(
         edge_busy_ps: busy.collect(),
         edge_bytes: counted.edge_bytes.clone(),
         end_ps: best.ps,
+        solved: 0,
     };
     (schedule, timeline)
 }

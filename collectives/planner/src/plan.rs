@@ -25,16 +25,16 @@ const GIVEN_UP: u32 = 2;
 const FAR: f64 = 1.5;
 /// Schedules of more steps take seconds to simulate where flows share links...
 const LONG: usize = 20_000;
-/// ... and are simulated only if the time could become this much less.
-const WORTH_LONG: f64 = 1.03;
-/// What is cut finer is what could become this much faster than the best so far...
+/// ... and are simulated only if the time could become this much less...
+const WORTH_LONG: f64 = 1.015;
+/// ... or this much where there are switches: more flows then share links, and each step takes longer to simulate.
+const WORTH_LONG_SWITCHED: f64 = 1.03;
+/// What is cut finer is what should become this much faster than the best so far.
 const WORTH_FINER: f64 = 1.012;
-/// ... and is not more than this behind it.
-const NEAR: f64 = 1.25;
 /// It has no more steps than so many, as more take seconds to simulate...
 const FINER: u64 = 100_000;
-/// ... unless it is the best so far and pays as above, or could become this much faster than the best.
-const WORTH_FINEST: f64 = 1.05;
+/// ... unless it pays as above, and no more than so many rates are solved to simulate it: that takes two seconds.
+const MOST_SOLVED: u64 = 12_000_000;
 /// The most ranks for which trees and rings are packed: packings hold something for each pair.
 const MOST_PACKED: u32 = 2048;
 
@@ -70,7 +70,7 @@ impl Request {
             speeds: Speeds::default(),
             most_steps: 60_000,
             most_uncut_steps: 6_000_000,
-            most_final_steps: 800_000,
+            most_final_steps: 2_400_000,
             spelled_out: false,
         }
     }
@@ -101,6 +101,8 @@ pub struct Scored {
     pub how: How,
     /// How many steps all ranks have.
     pub steps: usize,
+    /// How many rates its simulation solved; 0 where nothing was simulated.
+    pub solved: u64,
 }
 
 /// The answer.
@@ -258,25 +260,37 @@ pub(crate) fn plan_among(
     // Who may be the fastest at best is simulated first; who can't be any more isn't.
     candidates.sort_by(|a, b| a.ps.total_cmp(&b.ps));
     let mut least = f64::INFINITY;
-    for scored in &mut candidates {
+    let worth_long = worth_long(network);
+    let mut hopeful = Vec::new();
+    for (index, scored) in candidates.iter_mut().enumerate() {
         let at_best = scored.ps;
-        if !pays(scored, at_best, least) {
+        let worth = if scored.steps > LONG { worth_long } else { 1.0 };
+        if at_best * worth >= least {
             continue;
         }
         *scored = best_cut(network, request, scored.source.clone())?;
-        let within_reach = scored.ps <= least * NEAR;
-        if within_reach && at_best * WORTH_FINER < least.min(scored.ps) {
-            let worth = match scored.ps < least {
-                true => WORTH_LONG,
-                false => WORTH_FINEST,
-            };
-            let most_steps = match at_best * worth < least.min(scored.ps) {
-                true => request.most_final_steps,
-                false => request.most_final_steps.min(FINER),
-            };
-            *scored = finer(network, request, scored.clone(), most_steps)?;
-        }
         least = least.min(scored.ps);
+        hopeful.push((index, at_best));
+    }
+    // So is who should gain most by being cut finer.
+    let hoped = |(index, at_best): (usize, f64), candidates: &[Scored], steps| {
+        when_finer(&candidates[index], at_best, steps)
+    };
+    hopeful.sort_by(|&a, &b| {
+        let hoped = |one| hoped(one, &candidates, request.most_final_steps);
+        hoped(a).total_cmp(&hoped(b))
+    });
+    for (index, at_best) in hopeful {
+        let most_steps = match at_best * worth_long < least {
+            true => request.most_final_steps,
+            false => request.most_final_steps.min(FINER),
+        };
+        if hoped((index, at_best), &candidates, most_steps) * WORTH_FINER < least {
+            let goals = (least, at_best * worth_long);
+            let coarse = candidates[index].clone();
+            candidates[index] = finer(network, request, coarse, most_steps, goals)?;
+            least = least.min(candidates[index].ps);
+        }
     }
     // Who was not simulated may take longer than it says.
     let order = |one: &Scored| match one.how {
@@ -436,14 +450,12 @@ fn rings(network: &Network) -> Option<Rings> {
     Rings::new(rings.ok()?).ok()
 }
 
-/// Whether it is worth while to simulate a candidate that takes `at_best` in the best case, where
-/// `least` is known to be possible.
-fn pays(scored: &Scored, at_best: f64, least: f64) -> bool {
-    let gain = match scored.steps > LONG {
-        true => WORTH_LONG,
-        false => 1.0,
-    };
-    at_best * gain < least
+/// How much less the time must become for it to be worth while to simulate long schedules.
+fn worth_long(network: &Network) -> f64 {
+    match network.vertices().len() > network.ranks() as usize {
+        true => WORTH_LONG_SWITCHED,
+        false => WORTH_LONG,
+    }
 }
 
 /// The candidate with the fewest steps of those that are as good as the fastest.
@@ -478,6 +490,7 @@ pub(crate) fn at_best(
         ps: least_time(&schedule, network)?,
         how: How::AtLeast,
         steps: schedule.steps.len(),
+        solved: 0,
     })
 }
 
@@ -495,6 +508,7 @@ pub(crate) fn score(
         ps: timeline.end_ps,
         how: How::Simulated,
         steps: schedule.steps.len(),
+        solved: timeline.solved,
     };
     Ok(scored)
 }
@@ -549,38 +563,56 @@ fn best_cut(network: &Network, request: &Request, source: Source) -> Result<Scor
     })
 }
 
-/// A candidate cut finer still, as long as that helps and it has no more than so many steps.
+/// What a candidate should take when it is cut into so many steps: what it takes beyond its best time
+/// is the time until pipelines are full, of which there is as much less as chunks are smaller.
+fn when_finer(scored: &Scored, at_best: f64, steps: u64) -> f64 {
+    let part = scored.steps as f64 / steps as f64;
+    at_best + (scored.ps - at_best).max(0.0) * part.min(1.0)
+}
+
+/// A candidate cut finer still: as long as it could become faster than the `least` time so far, has no more than so many
+/// steps, and takes longer than what is `enough`.
 fn finer(
     network: &Network,
     request: &Request,
     best: Scored,
     most_steps: u64,
+    (least, enough): (f64, f64),
 ) -> Result<Scored, PlanError> {
     let source = &best.source;
     let most = source.most_chunks(request.op, network.ranks(), request.bytes);
     let mut all = vec![best.clone()];
     for lanes in source.lanes() {
         let mut chunks = best.knob.chunks;
-        let mut before = best.ps;
+        let mut before: Option<(f64, u64)> = None;
         loop {
             chunks *= 2;
             let knob = Knob { chunks, lanes };
             let steps = source.steps(request.op, network.ranks(), knob);
-            if chunks > most || steps > most_steps {
+            let solves = before.map_or(best.solved, |(_, solved)| solved) * 2;
+            let done = all.iter().any(|one| one.ps <= enough);
+            if done || chunks > most || steps > most_steps || solves > MOST_SOLVED {
                 break;
             }
             let scored = match score(network, request, source, knob) {
                 Err(PlanError::TooFine { .. }) => break,
                 scored => scored?,
             };
-            let ps = scored.ps;
+            let (ps, solved) = (scored.ps, scored.solved);
+            let least = all.iter().map(|one| one.ps).fold(least, f64::min);
+            let known = |one: &Scored| one.knob.chunks == chunks && one.ps == ps;
+            let alike = all.iter().any(known);
             all.push(scored);
-            // Other lanes than the best so far may need some more chunks to come near.
-            let hopeful = ps < before * FAR && chunks == 2 * best.knob.chunks;
-            if ps * AS_GOOD > before && !hopeful {
+            let hopeful = match before {
+                // Each time half as much is gained, so in all as much as this time.
+                Some((before, _)) => ps * AS_GOOD < before && 2.0 * ps - before < least,
+                // Other lanes than the best so far may need some more chunks to come near.
+                None => ps < best.ps * FAR,
+            };
+            if alike || !hopeful {
                 break;
             }
-            before = ps;
+            before = Some((ps, solved));
         }
     }
     all.sort_by(|a, b| a.ps.total_cmp(&b.ps));

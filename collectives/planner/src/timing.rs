@@ -38,6 +38,8 @@ pub struct Timeline {
     pub edge_busy_ps: Vec<f64>,
     /// When the last step ended, in picoseconds.
     pub end_ps: f64,
+    /// How many rates the simulation solved, which its own time follows.
+    pub solved: u64,
 }
 
 impl Timeline {
@@ -114,6 +116,7 @@ pub fn simulate_schedule(
         mut bytes,
         mut busy_ps,
         makespan_ps,
+        solved,
     } = simulate_within(&model, ALLOWANCE)?;
     bytes.truncate(edges.len());
     busy_ps.truncate(edges.len());
@@ -123,6 +126,7 @@ pub fn simulate_schedule(
         edge_bytes: bytes,
         edge_busy_ps: busy_ps,
         end_ps: makespan_ps,
+        solved,
     })
 }
 

@@ -335,6 +335,7 @@ impl<'m> Run<'m> {
                 left: self.left,
             });
         }
+        let solved = self.flows.solved();
         let (bytes, busy_ps) = self.flows.totals();
         Ok(Outcome {
             tasks: self.spans,
@@ -342,6 +343,7 @@ impl<'m> Run<'m> {
             bytes,
             busy_ps,
             makespan_ps: self.makespan,
+            solved,
         })
     }
 }

@@ -24,4 +24,6 @@ pub struct Outcome {
     pub busy_ps: Vec<f64>,
     /// When the last task ended, in picoseconds.
     pub makespan_ps: f64,
+    /// How many rates were solved, those included that were solved again: what the simulation's own time follows.
+    pub solved: u64,
 }
