@@ -33,8 +33,8 @@ const WORTH_LONG_SWITCHED: f64 = 1.03;
 const WORTH_FINER: f64 = 1.012;
 /// It has no more steps than so many, as more take seconds to simulate...
 const FINER: u64 = 100_000;
-/// ... unless it pays as above, and no more than so many rates are solved to simulate it: that takes two seconds.
-const MOST_SOLVED: u64 = 12_000_000;
+/// ... unless it pays as above, and no more than so many rates are solved to simulate it: that takes seconds.
+const MOST_SOLVED: u64 = 6_500_000;
 /// The most ranks for which trees and rings are packed: packings hold something for each pair.
 const MOST_PACKED: u32 = 2048;
 
