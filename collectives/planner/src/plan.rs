@@ -273,11 +273,10 @@ pub(crate) fn plan_among(
         hopeful.push((index, at_best));
     }
     // So is who should gain most by being cut finer.
-    let hoped = |(index, at_best): (usize, f64), candidates: &[Scored], steps| {
-        when_finer(&candidates[index], at_best, steps)
-    };
     hopeful.sort_by(|&a, &b| {
-        let hoped = |one| hoped(one, &candidates, request.most_final_steps);
+        let hoped = |(index, at_best): (usize, f64)| {
+            when_finer(&candidates[index], at_best, request.most_final_steps)
+        };
         hoped(a).total_cmp(&hoped(b))
     });
     for (index, at_best) in hopeful {
@@ -285,11 +284,11 @@ pub(crate) fn plan_among(
             true => request.most_final_steps,
             false => request.most_final_steps.min(FINER),
         };
-        if hoped((index, at_best), &candidates, most_steps) * WORTH_FINER < least {
-            let goals = (least, at_best * worth_long);
-            let coarse = candidates[index].clone();
-            candidates[index] = finer(network, request, coarse, most_steps, goals)?;
-            least = least.min(candidates[index].ps);
+        let scored = &mut candidates[index];
+        if when_finer(scored, at_best, most_steps) * WORTH_FINER < least {
+            let enough = at_best * worth_long;
+            *scored = finer(network, request, scored.clone(), most_steps, least, enough)?;
+            least = least.min(scored.ps);
         }
     }
     // Who was not simulated may take longer than it says.
@@ -570,14 +569,15 @@ fn when_finer(scored: &Scored, at_best: f64, steps: u64) -> f64 {
     at_best + (scored.ps - at_best).max(0.0) * part.min(1.0)
 }
 
-/// A candidate cut finer still: as long as it could become faster than the `least` time so far, has no more than so many
-/// steps, and takes longer than what is `enough`.
+/// A candidate cut finer still: as long as it could become faster than the `least` time so far, has no
+/// more than so many steps, and takes longer than what is `enough`; all times in picoseconds.
 fn finer(
     network: &Network,
     request: &Request,
     best: Scored,
     most_steps: u64,
-    (least, enough): (f64, f64),
+    least: f64,
+    enough: f64,
 ) -> Result<Scored, PlanError> {
     let source = &best.source;
     let most = source.most_chunks(request.op, network.ranks(), request.bytes);
@@ -600,8 +600,8 @@ fn finer(
             };
             let (ps, solved) = (scored.ps, scored.solved);
             let least = all.iter().map(|one| one.ps).fold(least, f64::min);
-            let known = |one: &Scored| one.knob.chunks == chunks && one.ps == ps;
-            let alike = all.iter().any(known);
+            // Where paths share no links, all lanes are alike.
+            let alike = (all.iter()).any(|one| one.knob.chunks == chunks && one.ps == ps);
             all.push(scored);
             let hopeful = match before {
                 // Each time half as much is gained, so in all as much as this time.

@@ -144,6 +144,23 @@ fn ranks_behind_switches_come_within_five_per_cent() {
     check("tapered fat-tree", &builder.build().unwrap());
 }
 
+/// Three and more islands on one spine are packed into many trees, whose pipelines fill late.
+#[test]
+fn several_unequal_islands_come_within_five_per_cent() {
+    let sizes = [3, 7, 7, 6];
+    let mut builder = Builder::new(sizes.iter().sum());
+    let spine = builder.switch(false);
+    let mut first = 0;
+    for size in sizes {
+        for place in 0..size {
+            builder.duplex(first + place, first + (place + 1) % size, 100 * GB, 0);
+            builder.duplex(first + place, spine, 25 * GB, 0);
+        }
+        first += size;
+    }
+    check("unequal islands of rings", &builder.build().unwrap());
+}
+
 /// The graphs that others have checked, where they are at hand.
 #[test]
 fn known_graphs_come_as_near() {
