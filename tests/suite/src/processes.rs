@@ -397,16 +397,22 @@ impl Exit {
     /// If it did not say that.
     #[must_use]
     pub fn answer(&self, key: &str) -> &str {
-        let mut found = self
-            .lines
-            .iter()
-            .filter_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
-        found.next().unwrap_or_else(|| {
+        self.answered(key).unwrap_or_else(|| {
             panic!(
                 "rank {} did not say `{key}`, but {:?}",
                 self.rank, self.lines
             )
         })
+    }
+
+    /// What the rank said after `key` and a blank, if it said that.
+    #[must_use]
+    pub fn answered(&self, key: &str) -> Option<&str> {
+        let mut found = self
+            .lines
+            .iter()
+            .filter_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
+        found.next()
     }
 }
 

@@ -165,7 +165,7 @@ fn one_rank_that_is_not_to_be_read_is_enough() {
 }
 
 /// Rank 1 is stopped while it reads rank 0's memory, and rank 0 then aborts; rank 1 goes on half a second later. Says how
-/// long rank 0's call took to fail.
+/// long rank 0's call took to fail, or nothing if rank 1 had read all before it was stopped.
 fn abort_while_the_peer_reads(rank: &Rank) {
     let world = rank.init(|options| {
         read_from(options, BLOCK as u64);
@@ -177,18 +177,21 @@ fn abort_while_the_peer_reads(rank: &Rank) {
         .expect("all_gather");
     let mut data = vec![7_u8; BLOCK];
     world.barrier().expect("barrier");
+    let mut aborted = || match world.broadcast(&mut data, 0) {
+        Ok(()) => false,
+        Err(Error::Aborted { .. }) => true,
+        Err(other) => panic!("{other}"),
+    };
     if rank.rank == 1 {
-        let error = world.broadcast(&mut data, 0).expect_err("an abort");
-        assert!(matches!(error, Error::Aborted { .. }), "{error}");
+        let _ = aborted();
         return;
     }
     let peer = Pid::from_raw(pids[1] as i32).expect("a process");
     let abort = world.abort_handle();
     std::thread::scope(|scope| {
         let caller = scope.spawn(|| {
-            let error = world.broadcast(&mut data, 0).expect_err("an abort");
-            assert!(matches!(error, Error::Aborted { .. }), "{error}");
-            Instant::now()
+            let aborted = aborted();
+            (aborted, Instant::now())
         });
         // It takes tens of milliseconds to read so much.
         std::thread::sleep(10 * MS);
@@ -198,8 +201,10 @@ fn abort_while_the_peer_reads(rank: &Rank) {
         abort.abort("enough");
         std::thread::sleep(500 * MS);
         kill_process(peer, Signal::CONT).expect("a signal");
-        let failed = caller.join().expect("no panic");
-        rank.say(&format!("took {}", (failed - since).as_millis()));
+        let (aborted, end) = caller.join().expect("no panic");
+        if aborted {
+            rank.say(&format!("took {}", (end - since).as_millis()));
+        }
     });
 }
 
@@ -208,9 +213,18 @@ fn abort_while_the_peer_reads(rank: &Rank) {
 fn a_failed_call_waits_for_peers_that_still_read() {
     let test = "a_failed_call_waits_for_peers_that_still_read";
     let _limit = watchdog(test, LIMIT);
-    let ranks = Job::new(test, 2).start(|rank| abort_while_the_peer_reads(&rank));
-    let took: u64 = ranks.succeed()[0].answer("took").parse().expect("a number");
-    assert!((490..5_000).contains(&took), "{took} ms");
+    // On a busy machine the signal may come when all has been read, and then nothing failed.
+    for _ in 0..10 {
+        let ranks = Job::new(test, 2).start(|rank| abort_while_the_peer_reads(&rank));
+        let exits = ranks.succeed();
+        let Some(took) = exits[0].answered("took") else {
+            continue;
+        };
+        let took: u64 = took.parse().expect("a number");
+        assert!((490..5_000).contains(&took), "{took} ms");
+        return;
+    }
+    panic!("rank 1 was never stopped while it read");
 }
 
 /// Whoever reads of a process that ends gets an error that names the rank, and neither hangs nor takes what it got.
