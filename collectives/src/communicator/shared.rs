@@ -19,7 +19,7 @@ use super::support::Support;
 use super::window::Windows;
 use super::wire;
 use crate::error::{Error, Mismatch, RankStatus, Result, Timeout};
-use crate::execute::{Lane, OnFailure, is_abort};
+use crate::execute::{Asides, Lane, OnFailure, is_abort};
 use crate::progress::{Policy, Watch};
 use crate::signature::Call;
 use crate::world::World;
@@ -58,6 +58,7 @@ pub(crate) struct Shared {
     pub overrides: Overrides,
     pub plans: Plans,
     pub windows: Windows,
+    pub asides: Asides,
     /// Who has let go of windows since a failure.
     let_go: LetGo,
     stopped: Stopped,
@@ -132,6 +133,7 @@ impl Shared {
             fabric,
             plans: Plans::default(),
             windows: Windows::default(),
+            asides: Asides::default(),
             let_go,
             stopped,
             mapped,

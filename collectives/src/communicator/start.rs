@@ -4,7 +4,6 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-use unisono_hal::{MemoryKind, MemoryRequest};
 use unisono_plan::Op as PlanOp;
 use unisono_plan::geometry::Sizes;
 
@@ -381,11 +380,10 @@ impl Shared {
             Sizes::Parts(parts) => parts.iter().sum(),
         };
         let bytes = elements.saturating_mul(request.dtype.size() as u64);
-        let room = MemoryRequest::new(MemoryKind::Data, bytes.max(1));
         Ok(Aside {
             of: request.asked.ends.input,
             bytes,
-            memory: self.world.device.alloc(&room.lazy())?,
+            memory: self.asides.take(&self.world.device, bytes)?,
         })
     }
 

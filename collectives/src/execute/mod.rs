@@ -4,6 +4,7 @@
 //! *submits* them in batches, *polls* its stream and links, and *retires* what is complete. Short
 //! calls between CPUs it runs [directly](direct).
 
+mod aside;
 mod direct;
 mod group;
 mod holdings;
@@ -25,12 +26,13 @@ mod unchecked;
 
 use unisono_hal::Batch;
 
+pub(crate) use aside::{Aside, Asides};
 pub(crate) use direct::Direct;
 pub(crate) use holdings::{Bells, Holdings, Kept};
 pub(crate) use lane::{Lane, OnFailure, is_abort};
 pub(crate) use left::sweep;
 pub(crate) use mark::{Flag, Gate, Mark};
-pub(crate) use op::{Aside, Op, PeerBuffers, Planned};
+pub(crate) use op::{Op, PeerBuffers, Planned};
 pub(crate) use peer::{Fetch, Near, Own, Peer, Posted, SIGNAL_WINDOW, SLOTS_WINDOW, Way};
 pub(crate) use repeat::{CallShape, Ended, Key};
 pub(crate) use state::{HEARD, State};

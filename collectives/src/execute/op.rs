@@ -4,10 +4,10 @@ use std::any::Any;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use unisono_hal::Memory;
 use unisono_plan::geometry::Sizes;
 use unisono_plan::{Algorithm, Geometry, Op as PlanOp, Program, Shape};
 
+use super::aside::Aside;
 use super::mark::Mark;
 
 use super::direct::Direct;
@@ -84,14 +84,6 @@ impl Planned {
 
 /// Bytes of the addresses of a peer's two buffers.
 pub(super) const PEER_ENDS: u64 = 16;
-
-/// Input of a call in place that peers would find overwritten: it is first put aside.
-pub(crate) struct Aside {
-    /// Where it lies, and where to.
-    pub of: u64,
-    pub bytes: u64,
-    pub memory: Memory,
-}
 
 /// Addresses of a peer's buffers, for windowed plans.
 #[derive(Clone, Copy, Debug, Default)]

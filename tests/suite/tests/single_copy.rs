@@ -139,6 +139,35 @@ fn long_calls_are_read_by_themselves_and_not_where_that_is_off() {
     }
 }
 
+/// Input that is put aside goes to the same memory in each call: fresh memory is cleared by the system, page by page.
+#[test]
+fn input_that_is_put_aside_takes_no_fresh_memory() {
+    const CALLS: usize = 16;
+    let test = "input_that_is_put_aside_takes_no_fresh_memory";
+    let _limit = watchdog(test, LIMIT);
+    let job = Job::new(test, 2).start(|rank| {
+        let world = rank.init(|options| read_from(options, 4 << 20));
+        let mut data = vec![rank.rank; 1 << 20];
+        let mut call = || world.all_to_all_in_place(&mut data).expect("in place");
+        call();
+        let before = page_faults();
+        (0..CALLS).for_each(|_| call());
+        let each = (page_faults() - before) / CALLS;
+        // Its 4 MiB are a thousand pages.
+        assert!(each < 250, "{each} faults a call");
+        world.finalize().expect("finalize");
+    });
+    let _exits = job.succeed();
+}
+
+/// Page faults of this process so far that needed no disk.
+fn page_faults() -> usize {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("this process");
+    let after_name = stat.rsplit(')').next().expect("a name");
+    let count = after_name.split_whitespace().nth(7).expect("faults");
+    count.parse().expect("a number")
+}
+
 #[test]
 fn one_rank_that_is_not_to_be_read_is_enough() {
     threads(
