@@ -337,6 +337,53 @@ fn windows_win_where_they_are_and_are_refused_where_not() {
 }
 
 #[test]
+fn windows_lose_while_peers_hold_what_they_wrote_in_their_caches() {
+    let chosen = |op, ranks, bytes| {
+        let ask = Request {
+            windows: true,
+            ..request(op, bytes)
+        };
+        let got = select(&ask, &shared_memory(ranks, 2), &Overrides::NONE);
+        got.unwrap().winner().windowed
+    };
+    let broadcast = Op::Broadcast { root: 0 };
+    for op in [Op::ReduceScatter, Op::AllToAll, broadcast] {
+        assert!(!chosen(op, 2, 256 << 10), "{op}");
+        assert!(chosen(op, 2, 4 * MIB), "{op}");
+    }
+    // No step where the cache is full: it holds less and less of what was written first.
+    let fabric = shared_memory(2, 2);
+    let took = |bytes| {
+        let ask = Request {
+            windows: true,
+            ..request(broadcast, bytes)
+        };
+        let got = select(&ask, &fabric, &force_windows()).unwrap();
+        got.winner().predicted().0
+    };
+    let steps = (10..=24).map(|tenths| took(tenths * MIB / 10));
+    let steps: Vec<u128> = steps.collect();
+    for pair in steps.windows(2) {
+        assert!(
+            pair[1] * 10 < pair[0] * 12 && pair[1] * 10 > pair[0] * 8,
+            "{steps:?}"
+        );
+    }
+}
+
+fn force_windows() -> Overrides {
+    Overrides {
+        rules: vec![Override {
+            op: Some(OpKind::Broadcast),
+            bytes: 0..=64 * MIB,
+            algorithm: Algorithm::MeshOneShot.into(),
+            windowed: Some(true),
+            put_bytes: None,
+        }],
+    }
+}
+
+#[test]
 fn deterministic_mode_takes_folds_in_rank_order_only() {
     for ranks in 1..40 {
         for bytes in [0, 8, 4096, 64 * MIB] {

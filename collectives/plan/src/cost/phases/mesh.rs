@@ -3,7 +3,7 @@
 use crate::ir::Op;
 
 use super::super::pattern::Pattern;
-use super::super::rate::Ratio;
+use super::super::rate::{Rate, Ratio};
 use super::{Message, Overlap, Phase, Work};
 
 pub(super) fn direct(work: &mut Work, m: &Message<'_>) {
@@ -86,18 +86,39 @@ pub(super) fn windows(work: &mut Work, op: Op, m: &Message<'_>) {
     };
     // A core that reduces straight from a window moves those bytes by reducing them.
     let read = |bytes: Ratio| if mesh.by_core { Ratio::ZERO } else { bytes };
+    // Cores fetch what peers have just written from the peers' caches.
+    let fresh = |pattern: Pattern, bytes: Ratio, rate: Rate| Pattern {
+        alpha_ps: pattern.alpha_ps
+            + match mesh.by_core {
+                true => m.fabric.fresh_ps(m.s, bytes, rate),
+                false => 0,
+            },
+        ..pattern
+    };
     match op {
         Op::AllReduce => {
             round(mesh, read(m.share), m.rest, false);
+            let written = fresh(written, m.rest, m.fabric.speeds.reduce);
             round(written, m.share, Ratio::ZERO, true);
         }
-        Op::ReduceScatter => round(mesh, read(m.share), m.rest, true),
+        Op::ReduceScatter => {
+            let reducing = fresh(mesh, m.rest, m.fabric.speeds.reduce);
+            round(reducing, read(m.share), m.rest, true);
+        }
         Op::Broadcast { .. } => {
             // The receivers pull: each core moves its own copy, links leave the root's port.
             let fan = if mesh.by_core { 1 } else { mesh.fan };
-            round(mesh.with_fan(fan), m.s, Ratio::ZERO, true);
+            let pulled = fresh(mesh.with_fan(fan), m.s, mesh.rate);
+            round(pulled, m.s, Ratio::ZERO, true);
         }
-        _ => round(written, m.share, Ratio::ZERO, true),
+        _ => {
+            // In an all_gather each writes what is its own, in an all_to_all it reads.
+            let pattern = match op {
+                Op::AllToAll => fresh(written, m.rest, written.rate),
+                _ => written,
+            };
+            round(pattern, m.share, Ratio::ZERO, true);
+        }
     }
 }
 
