@@ -347,7 +347,7 @@ fn windows_lose_while_peers_hold_what_they_wrote_in_their_caches() {
         got.unwrap().winner().windowed
     };
     let broadcast = Op::Broadcast { root: 0 };
-    for op in [Op::ReduceScatter, Op::AllToAll, broadcast] {
+    for op in [Op::AllToAll, broadcast] {
         assert!(!chosen(op, 2, 256 << 10), "{op}");
         assert!(chosen(op, 2, 4 * MIB), "{op}");
     }
