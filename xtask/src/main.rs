@@ -86,6 +86,9 @@ enum Task {
         /// Do not write the table to vendor-docs/results.
         #[arg(long)]
         dry: bool,
+        /// Handed on: `--file`, `--op` and `--bytes` choose what is compared. The table is then printed, not written.
+        #[arg(last = true)]
+        rest: Vec<String>,
     },
     /// Run the conformance suite against a plugin's library: what a vendor runs.
     Conformance {
@@ -180,7 +183,11 @@ fn main() -> ExitCode {
             seed,
             graphs,
             dry,
-        } => regret::regret(full, seconds, seed, &graphs, dry),
+            rest,
+        } => {
+            let dry = dry || !rest.is_empty();
+            regret::regret(full, seconds, seed, &graphs, &rest, dry)
+        }
         Task::Conformance {
             plugin,
             expect,

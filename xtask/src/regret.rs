@@ -7,8 +7,16 @@ use crate::root;
 use crate::run::{cargo, run};
 
 /// Runs the comparison for so many seconds and writes vendor-docs/results/regret.md, or prints it. Of
-/// the full set it goes on from the cells of vendor-docs/results/regret.tsv. Where graphs are named, only they are compared.
-pub fn regret(full: bool, seconds: u64, seed: u64, graphs: &[String], dry: bool) -> Result<()> {
+/// the full set it goes on from the cells of vendor-docs/results/regret.tsv. Where graphs are named, only they are compared;
+/// `rest` is handed on.
+pub fn regret(
+    full: bool,
+    seconds: u64,
+    seed: u64,
+    graphs: &[String],
+    rest: &[String],
+    dry: bool,
+) -> Result<()> {
     let seconds = seconds.to_string();
     let mut arguments = vec!["run", "--release", "--quiet", "-p", "unisono-regret", "--"];
     let seed = seed.to_string();
@@ -19,6 +27,7 @@ pub fn regret(full: bool, seconds: u64, seed: u64, graphs: &[String], dry: bool)
     for graph in graphs {
         arguments.extend(["--graph", graph]);
     }
+    arguments.extend(rest.iter().map(String::as_str));
     let about = format!("Commit {}, {}, on {}.", commit(), today(), machine());
     arguments.extend(["--about", &about]);
     let commit = commit();
