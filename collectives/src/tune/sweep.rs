@@ -9,8 +9,9 @@ use super::{TuneOptions, TuneProgress};
 use crate::Communicator;
 use crate::error::Result;
 
-/// From here on a plan that was far behind at the size before is not measured any more: bandwidth
-/// decides, and with more bytes it will not catch up.
+/// From here on a plan that was far behind at the size before is not measured any more: with more bytes it will not catch
+/// up. What it takes whatever the size doesn't count: a plan of few calls of the system that take long is slow here, and
+/// may be the fastest of all for more.
 const BANDWIDTH_DECIDES: u64 = 512 << 10;
 /// How many times slower than the fastest is far behind.
 const FAR_BEHIND: f64 = 2.0;
@@ -84,6 +85,8 @@ pub(super) fn run(
 #[derive(Default)]
 struct Known {
     behind: Vec<PlanName>,
+    /// What each plan took for the least bytes, in seconds.
+    latencies: Vec<(PlanName, f64)>,
     /// The puts that were fastest.
     puts: Vec<(PlanName, u64)>,
 }
@@ -131,12 +134,22 @@ impl Known {
         self.puts.clear();
         for entry in fastest_cuts(cell, Entry::least) {
             let name = entry.variant.name.clone();
-            if cell.bytes >= BANDWIDTH_DECIDES && entry.least() > FAR_BEHIND * fastest {
+            let latency = self.latency(&name, entry.least());
+            if cell.bytes >= BANDWIDTH_DECIDES && is_far_behind(entry.least(), latency, fastest) {
                 self.behind.push(name.clone());
             }
             self.puts.push((name, entry.variant.forced.put_bytes));
         }
         Ok(())
+    }
+
+    /// What a plan took when it was first seen, which is now if it is new.
+    fn latency(&mut self, name: &PlanName, now: f64) -> f64 {
+        let known = self.latencies.iter().find(|(known, _)| known == name);
+        known.map(|(_, latency)| *latency).unwrap_or_else(|| {
+            self.latencies.push((name.clone(), now));
+            now
+        })
     }
 
     /// The same plan with the puts that were fastest for less, where those no longer change.
@@ -147,6 +160,11 @@ impl Known {
             None => variant,
         }
     }
+}
+
+/// Whether a plan will stay behind the fastest of now with more bytes, by what these take it besides its latency.
+fn is_far_behind(time: f64, latency: f64, fastest: f64) -> bool {
+    time - latency > FAR_BEHIND * fastest
 }
 
 fn is_same_plan(a: &Entry, b: &Entry) -> bool {
@@ -164,4 +182,25 @@ fn fastest_cuts(cell: &Cell, figure: impl Fn(&Entry) -> f64) -> Vec<&Entry> {
         }
     }
     fastest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_not_far_behind_by_its_latency() {
+        // Seen at 512 KiB on eight ranks of two cores: at 8 MiB it was the fastest, by half.
+        let (read, tiny, ring) = (440.0, 116.0, 200.0);
+        assert!(!is_far_behind(read, tiny, ring));
+        assert!(is_far_behind(read, 10.0, ring));
+        let mut known = Known::default();
+        let name = PlanName {
+            op: unisono_plan::OpKind::AllGather,
+            windowed: false,
+            algorithm: "mesh_read".to_owned(),
+        };
+        assert_eq!(known.latency(&name, tiny).to_bits(), tiny.to_bits());
+        assert_eq!(known.latency(&name, read).to_bits(), tiny.to_bits());
+    }
 }
