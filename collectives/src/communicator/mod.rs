@@ -178,11 +178,11 @@ impl Communicator {
         &self.shared.world.device
     }
 
-    /// Bytes of staging and flags that this rank holds for this communicator. Pages that were
-    /// never touched count, but cost nothing.
+    /// Bytes of staging and flags that this rank holds for this communicator, and of the room where an all_to_all in place
+    /// put its input aside. Pages that were never touched count, but cost nothing.
     #[must_use]
     pub fn held_bytes(&self) -> u64 {
-        self.shared.lane.held_bytes()
+        self.shared.lane.held_bytes() + self.shared.asides.held_bytes()
     }
 
     /// Leaves together with all ranks: waits for what is pending, then for everybody, at most for

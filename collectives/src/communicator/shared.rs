@@ -123,6 +123,7 @@ impl Shared {
         let position = members.iter().position(|m| *m == world.rank);
         let let_go = LetGo::new(lane.lock().fetching());
         let stopped = Stopped::new(&world.graph, &members, lane.lock().sharing());
+        let asides = Asides::new(world.options.memory.budget);
         let shared = Arc::new(Self {
             id,
             rank: position.unwrap_or(0) as u32,
@@ -133,7 +134,7 @@ impl Shared {
             fabric,
             plans: Plans::default(),
             windows: Windows::default(),
-            asides: Asides::default(),
+            asides,
             let_go,
             stopped,
             mapped,

@@ -7,13 +7,14 @@ use unisono_hal::{Device, Memory, MemoryKind, MemoryRequest};
 
 use crate::error::Result;
 
-/// Room that is kept for the next call, in bytes, at most. Fresh memory comes from the system page by page, cleared: of
+/// The room of a communicator's last call, kept for the next. Fresh memory comes from the system page by page, cleared: of
 /// 16 MiB that took four times as long as the call itself.
-const KEPT: u64 = 256 << 20;
-
-/// What a communicator's calls have set aside last.
-#[derive(Clone, Default)]
-pub(crate) struct Asides(Arc<Mutex<Option<Memory>>>);
+#[derive(Clone)]
+pub(crate) struct Asides {
+    kept: Arc<Mutex<Option<Memory>>>,
+    /// Bytes that are kept, at most.
+    budget: u64,
+}
 
 /// Input of a call in place.
 pub(crate) struct Aside {
@@ -30,6 +31,18 @@ pub(crate) struct Room {
 }
 
 impl Asides {
+    pub(crate) fn new(budget: u64) -> Self {
+        Self {
+            kept: Arc::default(),
+            budget,
+        }
+    }
+
+    /// Bytes that are kept for the next call now.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.kept().as_ref().map_or(0, |memory| memory.len())
+    }
+
     /// Room for `bytes` bytes, of the last call if that is enough and done.
     pub(crate) fn take(&self, device: &Device, bytes: u64) -> Result<Room> {
         let kept = self.kept().take_if(|memory| memory.len() >= bytes);
@@ -47,7 +60,7 @@ impl Asides {
     }
 
     fn kept(&self) -> std::sync::MutexGuard<'_, Option<Memory>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -61,8 +74,10 @@ impl Deref for Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        let freed = self.memory.take().filter(|memory| memory.len() <= KEPT);
-        let Some(freed) = freed else { return };
+        let fits = |memory: &Memory| memory.len() <= self.home.budget;
+        let Some(freed) = self.memory.take().filter(fits) else {
+            return;
+        };
         let mut kept = self.home.kept();
         if kept.as_ref().is_none_or(|kept| kept.len() < freed.len()) {
             *kept = Some(freed);

@@ -149,7 +149,9 @@ fn input_that_is_put_aside_takes_no_fresh_memory() {
         let world = rank.init(|options| read_from(options, 4 << 20));
         let mut data = vec![rank.rank; 1 << 20];
         let mut call = || world.all_to_all_in_place(&mut data).expect("in place");
+        let held = world.held_bytes();
         call();
+        assert!(world.held_bytes() >= held + (4 << 20), "it is told");
         let before = page_faults();
         (0..CALLS).for_each(|_| call());
         let each = (page_faults() - before) / CALLS;
