@@ -338,31 +338,24 @@ fn windows_win_where_they_are_and_are_refused_where_not() {
 
 #[test]
 fn windows_lose_while_peers_hold_what_they_wrote_in_their_caches() {
-    let chosen = |op, ranks, bytes| {
+    let fabric = shared_memory(2, 2);
+    let choose = |op, bytes, rules: &Overrides| {
         let ask = Request {
             windows: true,
             ..request(op, bytes)
         };
-        let got = select(&ask, &shared_memory(ranks, 2), &Overrides::NONE);
-        got.unwrap().winner().windowed
+        select(&ask, &fabric, rules).unwrap()
     };
+    let chosen = |op, bytes| choose(op, bytes, &Overrides::NONE).winner().windowed;
     let broadcast = Op::Broadcast { root: 0 };
     for op in [Op::AllToAll, broadcast] {
-        assert!(!chosen(op, 2, 256 << 10), "{op}");
-        assert!(chosen(op, 2, 4 * MIB), "{op}");
+        assert!(!chosen(op, 256 << 10), "{op}");
+        assert!(chosen(op, 4 * MIB), "{op}");
     }
     // No step where the cache is full: it holds less and less of what was written first.
-    let fabric = shared_memory(2, 2);
-    let took = |bytes| {
-        let ask = Request {
-            windows: true,
-            ..request(broadcast, bytes)
-        };
-        let got = select(&ask, &fabric, &force_windows()).unwrap();
-        got.winner().predicted().0
-    };
-    let steps = (10..=24).map(|tenths| took(tenths * MIB / 10));
-    let steps: Vec<u128> = steps.collect();
+    let rules = broadcast_over_windows();
+    let took = |bytes| choose(broadcast, bytes, &rules).winner().predicted().0;
+    let steps: Vec<u128> = (10..=24).map(|tenths| took(tenths * MIB / 10)).collect();
     for pair in steps.windows(2) {
         assert!(
             pair[1] * 10 < pair[0] * 12 && pair[1] * 10 > pair[0] * 8,
@@ -371,7 +364,7 @@ fn windows_lose_while_peers_hold_what_they_wrote_in_their_caches() {
     }
 }
 
-fn force_windows() -> Overrides {
+fn broadcast_over_windows() -> Overrides {
     Overrides {
         rules: vec![Override {
             op: Some(OpKind::Broadcast),

@@ -196,7 +196,7 @@ fn one_rank_that_is_not_to_be_read_is_enough() {
 }
 
 /// Rank 1 is stopped while it reads rank 0's memory, and rank 0 then aborts; rank 1 goes on half a second later. Says how
-/// long rank 0's call took to fail, or nothing if rank 1 had read all before it was stopped.
+/// long rank 0's call took to fail, or nothing if rank 1 had read all before it was stopped; rank 1, whether its own failed.
 fn abort_while_the_peer_reads(rank: &Rank) {
     let world = rank.init(|options| {
         read_from(options, BLOCK as u64);
@@ -214,7 +214,9 @@ fn abort_while_the_peer_reads(rank: &Rank) {
         Err(other) => panic!("{other}"),
     };
     if rank.rank == 1 {
-        let _ = aborted();
+        if aborted() {
+            rank.say("aborted");
+        }
         return;
     }
     let peer = Pid::from_raw(pids[1] as i32).expect("a process");
@@ -248,7 +250,7 @@ fn a_failed_call_waits_for_peers_that_still_read() {
     for _ in 0..10 {
         let ranks = Job::new(test, 2).start(|rank| abort_while_the_peer_reads(&rank));
         let exits = ranks.succeed();
-        let Some(took) = exits[0].answered("took") else {
+        let (Some(took), true) = (exits[0].answered("took"), exits[1].said("aborted")) else {
             continue;
         };
         let took: u64 = took.parse().expect("a number");

@@ -111,14 +111,12 @@ pub(super) fn windows(work: &mut Work, op: Op, m: &Message<'_>) {
             let pulled = fresh(mesh.with_fan(fan), m.s, mesh.rate);
             round(pulled, m.s, Ratio::ZERO, true);
         }
-        _ => {
-            // In an all_gather each writes what is its own, in an all_to_all it reads.
-            let pattern = match op {
-                Op::AllToAll => fresh(written, m.rest, written.rate),
-                _ => written,
-            };
-            round(pattern, m.share, Ratio::ZERO, true);
+        Op::AllToAll => {
+            let pulled = fresh(written, m.rest, written.rate);
+            round(pulled, m.share, Ratio::ZERO, true);
         }
+        // Each rank writes what it has itself just written.
+        _ => round(written, m.share, Ratio::ZERO, true),
     }
 }
 
