@@ -14,11 +14,12 @@
 //! line F+3..     counters, 16 bytes each, on lines of their own        (local)
 //! ```
 //!
-//! A put takes the next data flag and, if it is large, the next of the D slots. Between CPUs a put of
+//! A put takes the next data flag and, if it is large, the next of the D slots. Between CPUs that share memory a put of
 //! up to [`INLINE`] bytes lies in the second half of its flag's line, where the peer reads it with
-//! the flag: one cache line goes from core to core and not two. One of up to [`Arena::small_bytes`] has
-//! a place of its own for each flag. There are more flags than slots, so that a rank may run further
-//! ahead with small puts: where ranks share a core, each switch then serves many calls.
+//! the flag: one cache line goes from core to core and not two. One of up to [`SMALL`] has a place of its own for each
+//! flag, also where a posted link carries it. There are more flags than slots, so that a rank may run further
+//! ahead with small puts: where ranks share a core, each switch then serves many calls, and what is told a rank that is
+//! far ahead is told once for many.
 //!
 //! Where a device's streams record graphs, the signal part has three such sets of blocks one after another.
 //! The second and the third are for recorded calls alone: data flags, and credits in the places of data
@@ -43,8 +44,10 @@ const FLAGS: u32 = 128;
 /// Those that are used where puts have slots alone.
 const FEW_FLAGS: u32 = 16;
 
-/// The most bytes that a small put has.
-const SMALL: u64 = 1024;
+/// The most bytes that a small put has: one, between CPUs, that needs no slot.
+pub const SMALL: u64 = 1024;
+/// From one small put to the next: a line more than it needs, so that not all begin in the same sets of a cache.
+pub const SMALL_STRIDE: u64 = SMALL + LINE;
 
 /// How the arenas of one communicator are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,15 +111,16 @@ impl Arena {
         Recorded {
             data: self.signal_bytes(),
             credits: 2 * self.signal_bytes(),
-            slots: self.slots_bytes() / 2,
+            slots: self.sends(),
         }
     }
 
     /// Bytes of the slots part: for each peer D slots to receive, and D to send from over posted
-    /// links or for the peer to fetch from (untouched, hence free, where this rank writes the peer's).
+    /// links or for the peer to fetch from (untouched, hence free, where this rank writes the peer's), then places for
+    /// small puts.
     #[must_use]
     pub fn slots_bytes(&self) -> u64 {
-        2 * u64::from(self.ranks) * u64::from(self.depth) * self.slot_bytes
+        self.small(self.ranks, 0)
     }
 
     /// Data flags of each ordered pair: F.
@@ -190,26 +194,14 @@ impl Arena {
     /// each other as those do that it receives into.
     #[must_use]
     pub fn sends(&self) -> u64 {
-        self.slots_bytes() / 2
+        u64::from(self.ranks) * u64::from(self.depth) * self.slot_bytes
     }
 
-    /// Bytes of a put, between CPUs, that needs no slot.
-    #[must_use]
-    pub fn small_bytes(&self) -> u64 {
-        self.small_stride().min(SMALL)
-    }
-
-    /// Offset, in the slots part, of the small put that `peer` tells of by data flag `number`: among the slots from
-    /// which this rank would send to it by a posted link, or it would fetch. Between CPUs it does neither.
+    /// Offset, in the slots part, of the small put that `peer` tells of by data flag `number`.
     #[must_use]
     pub fn small(&self, peer: u32, number: u32) -> u64 {
-        self.sends() + self.slot(peer, 0) + u64::from(number) * self.small_stride()
-    }
-
-    /// From one small put to the next: a line more than it needs, so that not all begin in the same sets of a cache.
-    fn small_stride(&self) -> u64 {
-        let room = u64::from(self.depth) * self.slot_bytes / u64::from(self.data_flags());
-        (room / LINE * LINE).min(SMALL + LINE)
+        let before = u64::from(peer) * u64::from(self.data_flags()) + u64::from(number);
+        2 * self.sends() + before * SMALL_STRIDE
     }
 
     /// Offsets of every flag line of the pair with `peer`: what an abort releases.
@@ -315,24 +307,22 @@ mod tests {
     }
 
     #[test]
-    fn small_puts_lie_apart_among_what_is_sent_to_their_rank() {
+    fn small_puts_lie_apart_behind_the_slots() {
         for (depth, slot_bytes) in [(2, 4096), (5, 4096), (8, 4096), (8, 1 << 20), (100, 4096)] {
             let arena = Arena {
                 ranks: 3,
                 depth,
                 slot_bytes,
             };
-            let bytes = arena.small_bytes();
-            assert!((LINE..=SMALL).contains(&bytes), "{arena:?}");
+            let mut free = arena.sends() + arena.slot(3, 0);
             for peer in 0..3 {
-                let mut free = arena.sends() + arena.slot(peer, 0);
                 for flag in 0..arena.data_flags() {
                     let at = arena.small(peer, flag);
                     assert!(at >= free && at.is_multiple_of(LINE), "{arena:?}");
-                    free = at + bytes;
+                    free = at + SMALL;
                 }
-                assert!(free <= arena.sends() + arena.slot(peer + 1, 0), "{arena:?}");
             }
+            assert!(free <= arena.slots_bytes(), "{arena:?}");
         }
     }
 

@@ -269,6 +269,7 @@ impl<'a> Forming<'a> {
                 Kind::Staged => Plan::of(self.map_staged(offer, &mut memories, &mut bells)),
                 Kind::Posted(plugin) => Plan::Post {
                     plugin: plugin.clone(),
+                    plain: self.is_plain() && offer.is_plain,
                 },
             });
         }
@@ -553,8 +554,8 @@ impl<'a> Forming<'a> {
                 Plan::Own => Way::Own,
                 Plan::Mapped(way) => way,
                 Plan::Failed(error) => return Err(error),
-                Plan::Post { plugin } => {
-                    let mut posted = self.open(rank, &plugin)?;
+                Plan::Post { plugin, plain } => {
+                    let mut posted = Posted::new(self.open(rank, &plugin)?, plain);
                     let home = homes.of(&kinds[rank as usize]).ok_or_else(|| {
                         Error::Graph(format!("no memory was made for the link to rank {rank}"))
                     })?;
@@ -580,7 +581,7 @@ impl<'a> Forming<'a> {
         Ok(ways)
     }
 
-    fn open(&self, rank: u32, plugin: &str) -> Result<Posted> {
+    fn open(&self, rank: u32, plugin: &str) -> Result<unisono_hal::Link> {
         let member = self.members[rank as usize];
         let loaded = self.world.plugin(plugin).ok_or_else(|| {
             Error::Graph(format!(
@@ -606,7 +607,7 @@ impl<'a> Forming<'a> {
             }),
             peer_address: &address,
         })?;
-        Ok(Posted::new(link))
+        Ok(link)
     }
 }
 
@@ -631,7 +632,7 @@ enum Plan {
     Own,
     Mapped(Way),
     Failed(Error),
-    Post { plugin: String },
+    Post { plugin: String, plain: bool },
 }
 
 impl Plan {

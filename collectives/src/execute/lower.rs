@@ -261,7 +261,7 @@ impl Lowering<'_> {
         let words = (self.peers[target].signed != self.number).then(|| op.words_to(to));
         self.peers[target].signed = self.number;
         let bytes = op.planned.packed(value.blocks(), piece);
-        let room = self.peers[target].room(&self.own, bytes);
+        let room = self.peers[target].room(bytes);
         if self.peers[target]
             .lacks_credits(&self.own, room.is_small())
             .is_some()

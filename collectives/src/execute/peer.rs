@@ -13,9 +13,12 @@ use unisono_plan::Blocks;
 
 use super::left::Unread;
 use super::place::Run;
-use crate::arena::{self, Arena, Counter, INLINE};
+use crate::arena::{self, Arena, Counter, INLINE, SMALL};
 use crate::progress::Alongside;
 pub(in crate::execute) use lines::Line;
+pub(in crate::execute) use posted::Goes;
+#[cfg(test)]
+pub(in crate::execute) use posted::{HELD, most_held};
 
 /// The window numbers of posted links.
 pub(crate) const SIGNAL_WINDOW: u32 = 0;
@@ -52,14 +55,19 @@ pub(crate) struct Fetch {
 pub(crate) struct Posted {
     pub link: Link,
     pub batch: Batch,
+    /// Whether small puts need no slots: both devices are the CPU's.
+    plain: bool,
     /// Sources of puts that the link may still read, oldest first.
     pub outstanding: VecDeque<Source>,
-    /// Puts with data or signals so far; releases do not count.
+    /// Puts with data or signals so far, and the last of them that had data; releases do not count.
     puts: u64,
+    last_data: u64,
     /// Of a direct run: a credit lies in the batch.
     pub credit_held: bool,
-    /// Of a direct run: what lies in the batch are answers, which may wait; see [`Answers`](super::direct::Answers).
+    /// Of a direct run: what lies in the batch are answers and so many credits, which may wait; see
+    /// [`Answers`](super::direct::Answers).
     pub holds_answers: bool,
+    credits_held: u64,
     /// Something was put since the last credit: what goes there may be answered.
     is_answered: bool,
     /// The peer has ended its link in good order, and nothing that it needs was lost.
@@ -152,7 +160,6 @@ pub(crate) struct Own {
     /// What the arena says, worked out once.
     flags: u32,
     few_flags: u32,
-    small_bytes: u64,
 }
 
 /// The arena of this rank's that a peer writes: of the device's memory, or of the host's for a peer
@@ -193,7 +200,6 @@ impl Own {
             arena,
             flags: arena.data_flags(),
             few_flags: arena.few_flags(),
-            small_bytes: arena.small_bytes(),
         }
     }
 
@@ -246,8 +252,9 @@ impl Peer {
     /// Data flags that are used, either way.
     #[inline]
     pub(super) fn flags(&self, own: &Own) -> u32 {
-        match self.way {
+        match &self.way {
             Way::Mapped { inline: true, .. } => own.flags,
+            Way::Posted(posted) if posted.plain => own.flags,
             _ => own.few_flags,
         }
     }
@@ -275,10 +282,14 @@ impl Peer {
 
     /// The room that a put of so many bytes, either way, takes.
     #[inline]
-    pub(super) fn room(&self, own: &Own, bytes: u64) -> Room {
-        match self.way {
+    pub(super) fn room(&self, bytes: u64) -> Room {
+        if bytes > SMALL {
+            return Room::Slot;
+        }
+        match &self.way {
             Way::Mapped { inline: true, .. } if bytes <= INLINE => Room::Line,
-            Way::Mapped { inline: true, .. } if bytes <= own.small_bytes => Room::Small,
+            Way::Mapped { inline: true, .. } => Room::Small,
+            Way::Posted(posted) if posted.plain => Room::Small,
             _ => Room::Slot,
         }
     }
@@ -317,13 +328,14 @@ impl Peer {
     /// What the next put fills, in the peer's arena or (posted, or fetched) in this rank's own.
     #[inline]
     pub(super) fn next_slot(&self, own: &Own, room: Room) -> u64 {
-        match room {
-            Room::Line => return self.in_line(self.flag_of(own, self.sent), true),
-            Room::Small => return self.small(self.flag_of(own, self.sent), true),
-            Room::Slot => {}
-        }
         let slot = own.slot_of(self.sent);
         match &self.way {
+            Way::Mapped { .. } if room == Room::Line => {
+                self.in_line(self.flag_of(own, self.sent), true)
+            }
+            Way::Mapped { .. } if room == Room::Small => {
+                self.small(self.flag_of(own, self.sent), true)
+            }
             Way::Mapped { slots, fetch, .. } if !fetch.sent => {
                 slots + own.arena.slot(own.rank, slot)
             }
@@ -452,12 +464,17 @@ impl Peer {
         mut put: impl FnMut(&mut Posted, Put),
     ) {
         let (slot, flag) = (own.slot_of(self.sent), self.flag_of(own, self.sent));
+        let bytes = runs.iter().map(|run| run.bytes).sum();
+        let room = self.room(bytes);
         self.sent += 1;
         let (rank, near) = (self.rank, self.near);
         let Way::Posted(posted) = &mut self.way else {
             unreachable!("only posted links take puts");
         };
-        let mut offset = own.arena.slot(own.rank, slot);
+        let mut offset = match room {
+            Room::Slot => own.arena.slot(own.rank, slot),
+            Room::Line | Room::Small => own.arena.small(own.rank, flag),
+        };
         let mut span = Source {
             from: u64::MAX,
             to: 0,
@@ -491,6 +508,9 @@ impl Peer {
         put(posted, part);
         posted.outstanding.push_back(span);
         posted.puts += 1;
+        if bytes > 0 {
+            posted.last_data = posted.puts;
+        }
         posted.is_answered = true;
     }
 
@@ -503,14 +523,14 @@ impl Peer {
         (self.fetch().sent && !unread.is_over()).then_some(unread)
     }
 
-    /// After the peer has ended its link: true if it has all that this rank ever put. What is left
-    /// are slots given back to a peer that needs none.
+    /// After the peer has ended its link: true if it has all data that this rank ever put. What is left are slots given
+    /// back and bare signals: who has left in good order waits for none.
     pub(super) fn has_all(&self, own: &Own) -> bool {
         let Way::Posted(posted) = &self.way else {
             return true;
         };
         let done = arena::read(self.near.signal_host + own.arena.done_flag(self.rank));
-        done == posted.puts
+        done >= posted.last_data
     }
 
     /// The number of the flag that the next put from the peer raises.
@@ -523,7 +543,7 @@ impl Peer {
     pub(super) fn take(&mut self, own: &Own, blocks: Blocks, bytes: u64) {
         self.current_blocks = blocks;
         let number = self.received;
-        self.current = match self.room(own, bytes) {
+        self.current = match self.room(bytes) {
             Room::Line => self.in_line(self.flag_of(own, number), false),
             Room::Small => self.small(self.flag_of(own, number), false),
             Room::Slot => self.near.slots + own.arena.slot(self.rank, own.slot_of(number)),
@@ -616,14 +636,18 @@ impl Peer {
 }
 
 impl Posted {
-    pub(crate) fn new(link: Link) -> Self {
+    /// `plain` says that both devices are the CPU's.
+    pub(crate) fn new(link: Link, plain: bool) -> Self {
         Self {
             link,
             batch: super::new_batch(),
+            plain,
             outstanding: VecDeque::new(),
             puts: 0,
+            last_data: 0,
             credit_held: false,
             holds_answers: false,
+            credits_held: 0,
             is_answered: false,
             ended: None,
         }

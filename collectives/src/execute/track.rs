@@ -132,6 +132,32 @@ impl Common {
         due
     }
 
+    /// What a direct run of the op `number` has around it.
+    #[inline]
+    fn around(&mut self, number: u64) -> Option<Around<'_>> {
+        Some(Around {
+            cpu: self.cpu.as_ref()?,
+            own: &self.own,
+            peers: &mut self.peers,
+            number,
+            scratch: self.scratch.as_ref().map_or(0, Memory::base),
+            owed: &mut self.owed,
+            answers: &mut self.answers,
+            bells: &mut self.bells,
+            unsent: &mut self.unsent,
+            held_back: &mut self.held_back,
+        })
+    }
+
+    /// Whether nothing is owed by ranks that links reach. Takes what has come.
+    pub(super) fn is_even(&mut self) -> bool {
+        if !self.posted || self.owed.count == 0 {
+            return true;
+        }
+        self.around(self.number)
+            .is_none_or(|mut around| around.make_up_posted())
+    }
+
     /// Writes waits for what is owed, as much as a batch holds, behind `emitted` commands.
     fn make_up(&mut self, emitted: u64, batch: &mut Batch, waiting: &mut VecDeque<Waiting>) {
         while batch.len() < BATCH
@@ -351,21 +377,9 @@ impl Track {
         op: Bound<'_>,
         running: &mut Running,
     ) -> Ran {
-        let scratch = common.scratch.as_ref().map_or(0, Memory::base);
-        let (Some(cpu), Some(direct)) = (&common.cpu, &op.planned.direct) else {
+        let (Some(mut around), Some(direct)) = (common.around(self.number), &op.planned.direct)
+        else {
             return Ran::Waits(false);
-        };
-        let mut around = Around {
-            own: &common.own,
-            peers: &mut common.peers,
-            cpu,
-            number: self.number,
-            scratch,
-            owed: &mut common.owed,
-            answers: &mut common.answers,
-            bells: &mut common.bells,
-            unsent: &mut common.unsent,
-            held_back: &mut common.held_back,
         };
         running.run(op, direct, &mut around)
     }
@@ -393,7 +407,7 @@ impl Track {
             Pending::Credits { to, bytes } => {
                 waits_for = Some((to, step));
                 let peer = &mut common.peers[to as usize];
-                if let Some(credits) = peer.lacks_credits(own, peer.needs_no_slot(own, bytes)) {
+                if let Some(credits) = peer.lacks_credits(own, peer.needs_no_slot(bytes)) {
                     peer.await_credits(own, batch, credits, true);
                 }
                 Handed::Again

@@ -62,8 +62,9 @@ enum Move {
         bytes: u32,
         blocks: Blocks,
     },
-    /// Gives it back. What tells of it `rides` along with a put, if such a plan has one to that rank.
-    Release { from: u32, rides: bool },
+    /// Gives it back. What tells of it `rides` along with a put, if such a plan has one to that rank, and may be `held`
+    /// as answers are where it is one of the small puts that an answer answers.
+    Release { from: u32, rides: bool, held: bool },
     /// Waits for a bare signal and gives it back, in this call or a later one.
     Owe { from: u32 },
     /// Copies.

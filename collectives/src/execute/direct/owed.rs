@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::Move;
-use crate::arena::Arena;
+use crate::arena::{Arena, SMALL};
 use crate::execute::op::Planned;
 use crate::execute::peer::Peer;
 
@@ -95,33 +95,45 @@ pub(super) fn mark_rides(moves: &mut [Move]) {
     };
     let put_to: HashSet<u32> = moves.iter().filter_map(raised).collect();
     for step in moves {
-        if let Move::Release { from, rides } = step {
+        if let Move::Release { from, rides, .. } = step {
             *rides = put_to.contains(from);
         }
     }
 }
 
 /// Marks the bare signals to ranks that leave their waits for them owed, and from which comes a put, whose credits answers
-/// go along with; see [`Answers`](super::Answers). True if there are any.
+/// go along with, and those credits where all such puts are small; see [`Answers`](super::Answers). True if there are any.
 pub(super) fn mark_answers(moves: &mut [Move], owes: impl Fn(u32) -> bool) -> bool {
     let from = |step: &Move| match step {
         Move::Wait { from, bytes, .. } => (*bytes > 0).then_some(*from),
         _ => None,
     };
     let putting: HashSet<u32> = moves.iter().filter_map(from).collect();
-    let mut marked = false;
+    let long = |step: &Move| match step {
+        Move::Wait { from, bytes, .. } => (u64::from(*bytes) > SMALL).then_some(*from),
+        _ => None,
+    };
+    let long: HashSet<u32> = moves.iter().filter_map(long).collect();
+    let mut answered = HashSet::new();
     let mut is_bare = false;
-    for step in moves {
+    for step in &mut *moves {
         match step {
             Move::Begin { bytes, .. } => is_bare = *bytes == 0,
             Move::Raise { to, answer, .. } => {
                 *answer = is_bare && putting.contains(to) && owes(*to);
-                marked |= *answer;
+                if *answer {
+                    answered.insert(*to);
+                }
             }
             _ => {}
         }
     }
-    marked
+    for step in moves {
+        if let Move::Release { from, held, .. } = step {
+            *held = answered.contains(from) && !long.contains(from);
+        }
+    }
+    !answered.is_empty()
 }
 
 /// Makes the bare signals for which a program waits at its very end owed, where they are all that
@@ -159,7 +171,7 @@ mod tests {
     use unisono_plan::Blocks;
 
     use super::*;
-    use crate::execute::peer::{Fetch, Near, Own, Way};
+    use crate::execute::peer::{Fetch, HELD, Near, Own, Way, most_held};
 
     fn hear(from: u32) -> [Move; 2] {
         let wait = Move::Wait {
@@ -167,8 +179,8 @@ mod tests {
             bytes: 0,
             blocks: Blocks::NONE,
         };
-        let rides = false;
-        [wait, Move::Release { from, rides }]
+        let (rides, held) = (false, false);
+        [wait, Move::Release { from, rides, held }]
     }
 
     fn raise(to: u32) -> Move {
@@ -238,11 +250,38 @@ mod tests {
     }
 
     #[test]
+    fn credits_of_small_puts_that_are_answered_are_held() {
+        let put_by = |from, bytes| {
+            let [_, release] = hear(from);
+            let blocks = Blocks::NONE;
+            [
+                Move::Wait {
+                    from,
+                    bytes,
+                    blocks,
+                },
+                release,
+            ]
+        };
+        let large = SMALL as u32 + 1;
+        let mut moves = [put_by(1, 4), put_by(2, 4), put_by(2, large), put_by(3, 4)].concat();
+        moves.extend([put(1, 0), put(2, 0)].concat());
+        assert!(mark_answers(&mut moves, |_| true));
+        assert_eq!(answers(&moves), [1, 2]);
+        let held = |step: &Move| match step {
+            Move::Release { from, held, .. } => held.then_some(*from),
+            _ => None,
+        };
+        let held: Vec<_> = moves.iter().filter_map(held).collect();
+        assert_eq!(held, [1], "2 puts something large, and 3 is not answered");
+    }
+
+    #[test]
     fn who_only_receives_tells_at_once() {
         let mut moves = [hear(0), hear(1), put(1, 4)].concat();
         mark_rides(&mut moves);
         let rides = |step: &Move| match step {
-            Move::Release { from, rides } => Some((*from, *rides)),
+            Move::Release { from, rides, .. } => Some((*from, *rides)),
             _ => None,
         };
         let rides: Vec<_> = moves.iter().filter_map(rides).collect();
@@ -291,6 +330,13 @@ mod tests {
             };
             let most = most(&arena, arena.few_flags());
             assert!(arena.credit() < most as u64 + 1, "{depth} slots");
+            // Where credits are held, of small puts, there are more flags.
+            let most = super::most(&arena, arena.data_flags()) as u64;
+            let told_late = (most_held(&arena) + 1) * arena.credit();
+            assert!(
+                told_late <= HELD.max(arena.credit()) && told_late < most,
+                "{depth} slots"
+            );
         }
     }
 

@@ -9,7 +9,7 @@ use unisono_plan::Blocks;
 
 use super::{Answers, Direct, Move, Owed, Space, Spot, flag, owed};
 use crate::execute::op::{Op, Planned};
-use crate::execute::peer::{Line, Own, Peer, Way};
+use crate::execute::peer::{Goes, Line, Own, Peer, Way};
 
 /// A call that runs directly.
 #[derive(Debug, Default)]
@@ -151,7 +151,7 @@ impl Running {
                     }
                     around.peers[from as usize].take(around.own, blocks, u64::from(bytes));
                 }
-                Move::Release { from, rides } => around.release(from, rides),
+                Move::Release { from, rides, held } => around.release(from, rides, held),
                 Move::Owe { from } => {
                     if !around.owe(op.words, from) {
                         return Ran::Waits(false);
@@ -275,10 +275,10 @@ impl Around<'_> {
                 .look_again(to, |peer| has_room(own, peer, bytes))
                 .then(|| {
                     let peer = &self.peers[to as usize];
-                    peer.next_slot(own, peer.room(own, bytes))
+                    peer.next_slot(own, peer.room(bytes))
                 });
         }
-        Some(peer.next_slot(own, peer.room(own, bytes)))
+        Some(peer.next_slot(own, peer.room(bytes)))
     }
 
     /// Where something had not come from a peer: looks once more when its link has gone on.
@@ -394,6 +394,25 @@ impl Around<'_> {
         true
     }
 
+    /// Takes what has come of all that posted links are to bring. False if something has not come.
+    #[cold]
+    pub(in crate::execute) fn make_up_posted(&mut self) -> bool {
+        let mut is_all = true;
+        for from in 0..self.peers.len() as u32 {
+            let peer = |peers: &[Peer]| match &peers[from as usize] {
+                peer if !matches!(&peer.way, Way::Posted(posted) if posted.ended.is_none()) => true,
+                peer => peer.owed.is_empty(),
+            };
+            while !peer(self.peers) {
+                if !self.make_up(from) {
+                    is_all = false;
+                    break;
+                }
+            }
+        }
+        is_all
+    }
+
     /// Waits for the oldest signal that is owed of a peer. False if it has not come.
     fn make_up(&mut self, from: u32) -> bool {
         let own = self.own;
@@ -408,24 +427,27 @@ impl Around<'_> {
         peer.take(own, Blocks::NONE, 0);
         self.owed.count -= 1;
         // What is owed answers a put.
-        self.release(from, true);
+        self.release(from, true, false);
         true
     }
 
     #[inline]
-    fn release(&mut self, from: u32, rides: bool) {
+    fn release(&mut self, from: u32, rides: bool, held: bool) {
         let own = self.own;
         let peer = &mut self.peers[from as usize];
         if !peer.give_back(own) {
             return;
         }
         let Way::Mapped { bell, .. } = peer.way else {
-            let may_wait = peer.post_credit(own, rides);
-            *self.held_back |= may_wait;
-            if let Way::Posted(posted) = &mut peer.way
-                && !may_wait
-            {
-                *self.unsent |= !posted.push();
+            let held = held && self.answers.may_wait();
+            match peer.post_credit(own, rides, held) {
+                Goes::Later => self.answers.held = true,
+                Goes::Along => *self.held_back = true,
+                Goes::Now => {
+                    if let Way::Posted(posted) = &mut peer.way {
+                        *self.unsent |= !posted.push();
+                    }
+                }
             }
             return;
         };
@@ -463,7 +485,7 @@ unsafe fn copy(dst: u64, src: u64, bytes: u32) {
 /// Whether a peer has room for the next put.
 #[inline(always)]
 fn has_room(own: &Own, peer: &mut Peer, bytes: u64) -> bool {
-    let slotless = peer.needs_no_slot(own, bytes);
+    let slotless = peer.needs_no_slot(bytes);
     if let Some(credits) = peer.lacks_credits(own, slotless) {
         let Line { flag, counter } = peer.credit();
         // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
@@ -472,7 +494,7 @@ fn has_room(own: &Own, peer: &mut Peer, bytes: u64) -> bool {
         }
         peer.have_credits(credits);
     }
-    slotless || peer.can_fill(own)
+    bytes == 0 || peer.can_fill(own)
 }
 
 /// Whether the next put of a peer has come already.

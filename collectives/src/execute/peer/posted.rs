@@ -7,15 +7,34 @@
 use unisono_hal::{Landing, Queue, State};
 
 use super::{Own, Peer, Posted, Run, SLOTS_WINDOW, Way, credit};
-use crate::arena::Counter;
+use crate::arena::{Arena, Counter};
 use crate::execute::direct::flag;
 use crate::execute::track::BUDGET;
+
+/// Puts that are given back before a posted peer is told of all of them, where that may wait: half of what it has flags
+/// for, so that it never stands still for want of what is held.
+pub(in crate::execute) const HELD: u64 = 64;
+
+/// When a credit goes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::execute) enum Goes {
+    Now,
+    /// With the next put, or before this rank waits.
+    Along,
+    /// As answers do.
+    Later,
+}
+
+/// Credits of puts without slots that may be held.
+pub(in crate::execute) fn most_held(arena: &Arena) -> u64 {
+    (HELD / arena.credit()).saturating_sub(1)
+}
 
 impl Peer {
     /// Whether a put of so many bytes needs a flag alone, and no slot: what is owed to a peer are such.
     #[inline]
-    pub(in crate::execute) fn needs_no_slot(&self, own: &Own, bytes: u64) -> bool {
-        bytes == 0 || self.room(own, bytes).is_small()
+    pub(in crate::execute) fn needs_no_slot(&self, bytes: u64) -> bool {
+        bytes == 0 || self.room(bytes).is_small()
     }
 
     /// Whether a link might let puts land elsewhere than in their slots.
@@ -70,6 +89,9 @@ impl Peer {
     /// Whether the next slot to send from is free of what the link may still read.
     #[inline]
     pub(in crate::execute) fn can_fill(&mut self, own: &Own) -> bool {
+        if !matches!(self.way, Way::Posted(_)) {
+            return true;
+        }
         self.reap(own);
         let slot = self.near.sends + own.arena.slot(self.rank, own.slot_of(self.sent));
         let Way::Posted(posted) = &self.way else {
@@ -103,16 +125,25 @@ impl Peer {
         self.puts(own, runs, words, |posted, put| posted.batch.put(&put));
     }
 
-    /// Posts that slots were given back; it goes out with what is pushed next. Whether that may be the next put: so
-    /// if one `rides`, or messages went both ways of late.
+    /// Posts that slots were given back; it goes out with what is pushed next. That may be the next put if one `rides`,
+    /// or messages went both ways of late. One that is `held` stays until there are as many as the peer may do without.
     #[inline]
-    pub(in crate::execute) fn post_credit(&mut self, own: &Own, rides: bool) -> bool {
+    pub(in crate::execute) fn post_credit(&mut self, own: &Own, rides: bool, held: bool) -> Goes {
         let Way::Posted(posted) = &mut self.way else {
-            return false;
+            return Goes::Along;
         };
+        let is_first = posted.batch.is_empty();
         posted.batch.put(&credit(own));
+        if held && posted.plain && posted.credits_held < most_held(&own.arena) {
+            posted.holds_answers |= is_first;
+            posted.credits_held += 1;
+            return Goes::Later;
+        }
         (posted.credit_held, posted.holds_answers) = (true, false);
-        std::mem::take(&mut posted.is_answered) || rides
+        match std::mem::take(&mut posted.is_answered) || rides {
+            true => Goes::Along,
+            false => Goes::Now,
+        }
     }
 }
 
@@ -122,9 +153,11 @@ impl Posted {
     #[inline]
     pub(in crate::execute) fn push(&mut self) -> bool {
         if self.ended.is_some() {
-            return false;
+            self.batch.clear();
+            return true;
         }
         (self.credit_held, self.holds_answers) = (false, false);
+        self.credits_held = 0;
         if !self.batch.is_empty() {
             if self.link.submit(&mut self.batch).is_err() || !self.batch.is_empty() {
                 return false;
@@ -138,7 +171,7 @@ impl Posted {
     #[inline]
     pub(in crate::execute) fn go_on(&mut self) -> bool {
         match self.holds_answers {
-            true => self.ended.is_none() && self.poll(),
+            true => self.ended.is_some() || self.poll(),
             false => self.push(),
         }
     }
