@@ -68,6 +68,8 @@ pub(crate) struct Posted {
     /// [`Answers`](super::direct::Answers).
     pub holds_answers: bool,
     credits_held: u64,
+    /// Small puts in the batch.
+    puts_held: u32,
     /// Something was put since the last credit: what goes there may be answered.
     is_answered: bool,
     /// The peer has ended its link in good order, and nothing that it needs was lost.
@@ -648,6 +650,7 @@ impl Posted {
             credit_held: false,
             holds_answers: false,
             credits_held: 0,
+            puts_held: 0,
             is_answered: false,
             ended: None,
         }

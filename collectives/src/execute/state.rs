@@ -24,6 +24,9 @@ pub(crate) use ending::HEARD;
 /// Collectives that a rank remembers, to tell others what it called when.
 const HISTORY: usize = 64;
 
+/// In a short call, every so many polls all links are looked at.
+const GLANCE: u32 = 16;
+
 /// How long the news that explains a suspicious error may take to arrive.
 pub(super) const GRACE: Duration = Duration::from_secs(1);
 
@@ -31,6 +34,8 @@ pub(crate) struct State {
     pub(super) common: Common,
     pub(super) main: Track,
     beside: Beside,
+    /// Polls of the links so far.
+    polls: u32,
     /// Ops and groups of messages that the main track and those beside it have completed.
     completed: u64,
     /// Collectives called so far.
@@ -63,6 +68,7 @@ impl State {
             main: Track::main(stream, &common.device),
             common,
             beside: Beside::default(),
+            polls: 0,
             completed: 0,
             collectives: 0,
             history: [[0; 3]; HISTORY],
@@ -328,7 +334,7 @@ impl State {
             // What direct runs have held back too. Who drives the lane asks whether it is idle.
             self.common.unsent = false;
             moved |= submit_links(&mut self.common)?;
-            moved |= self.drive_links(|posted| Ok(posted.link.poll(BUDGET)?.moved))?;
+            moved |= self.poll_links()?;
             self.check_ended()?;
         }
         Ok(moved)
@@ -391,13 +397,21 @@ impl State {
         Ok(self.completed)
     }
 
-    /// Does something with every posted link. One that its peer has ended after it got all is left
-    /// alone from then on: what is still to be sent are slots given back.
-    fn drive_links(
-        &mut self,
-        drive: impl Fn(&mut Posted) -> unisono_hal::Result<bool>,
-    ) -> Result<bool> {
-        drive_links(&mut self.common, self.main.call(), drive)
+    /// Makes the links go on. A short call waits for one peer at a time: the links of others, if they have nothing to
+    /// send, are looked at now and then, as each look is a call of the operating system. What they bring stays there
+    /// until it is waited for.
+    fn poll_links(&mut self) -> Result<bool> {
+        self.polls = self.polls.wrapping_add(1);
+        let awaited = match self.polls.is_multiple_of(GLANCE) {
+            true => None,
+            false => self.main.awaited_directly(),
+        };
+        drive_links(&mut self.common, self.main.call(), |rank, posted| {
+            if awaited.is_some_and(|awaited| awaited != rank) && is_quiet(&posted.link) {
+                return Ok(false);
+            }
+            Ok(posted.link.poll(BUDGET)?.moved)
+        })
     }
 
     /// A call that still waits for a peer that has ended its link will not complete.
@@ -447,7 +461,7 @@ fn submit_links(common: &mut Common) -> Result<bool> {
     if common.answers.held && common.send_answers() {
         common.answers.in_vain();
     }
-    drive_links(common, None, |posted| {
+    drive_links(common, None, |_, posted| {
         if posted.batch.is_empty() {
             return Ok(false);
         }
@@ -459,10 +473,12 @@ fn submit_links(common: &mut Common) -> Result<bool> {
     })
 }
 
+/// Does something with every posted link. One that its peer has ended after it got all is left
+/// alone from then on: what is still to be sent are slots given back.
 fn drive_links(
     common: &mut Common,
     call: Option<Call>,
-    drive: impl Fn(&mut Posted) -> unisono_hal::Result<bool>,
+    drive: impl Fn(u32, &mut Posted) -> unisono_hal::Result<bool>,
 ) -> Result<bool> {
     let mut moved = false;
     for peer in &mut common.peers {
@@ -473,7 +489,7 @@ fn drive_links(
             posted.batch.clear();
             continue;
         }
-        match drive(posted) {
+        match drive(peer.rank, posted) {
             Ok(more) => moved |= more,
             Err(error) => {
                 let in_order = error.status == unisono_hal::Status::Peer;

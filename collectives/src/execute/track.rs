@@ -321,6 +321,12 @@ impl Track {
         }))
     }
 
+    /// The peer that a direct run waits for.
+    pub(super) fn awaited_directly(&self) -> Option<u32> {
+        let (running, op) = (self.direct.as_ref()?, self.queue.front()?);
+        running.waits_for(&op.planned)
+    }
+
     fn can_run_directly(&self, common: &Common) -> bool {
         common.cpu.is_some()
             && self.flight.is_empty()

@@ -15,6 +15,7 @@
 //! Where holding them back was in vain, as they went for one of the last two reasons, the next ones go at once.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::execute::op::Planned;
 
@@ -29,7 +30,12 @@ pub(in crate::execute) struct Answers {
     looked: u64,
     /// Whether any may lie in a batch.
     pub held: bool,
+    /// When the last call began, and whether the current one came quickly behind it.
+    began: Option<Instant>,
+    is_quick: bool,
 }
+
+const QUICK: Duration = Duration::from_micros(10);
 
 /// Calls of one plan before answers are held back.
 const REPEATS: u8 = 8;
@@ -40,9 +46,15 @@ impl Answers {
     pub(in crate::execute) fn begin(&mut self, planned: &Arc<Planned>) -> bool {
         if self.by.as_ref().is_some_and(|by| Arc::ptr_eq(by, planned)) {
             self.score = (self.score + 1).min(2 * REPEATS);
+            if self.score >= REPEATS && planned.direct.as_ref().is_some_and(|direct| direct.owes) {
+                let now = Instant::now();
+                let before = self.began.replace(now);
+                self.is_quick = before.is_some_and(|before| now - before < QUICK);
+            }
             return false;
         }
-        let answers = planned.direct.as_ref().is_some_and(|direct| direct.answers);
+        let answers = planned.direct.as_ref().is_some_and(|direct| direct.answers || direct.owes);
+        self.is_quick = false;
         self.by = answers.then(|| planned.clone());
         self.score = 0;
         self.held
@@ -52,6 +64,19 @@ impl Answers {
     #[inline]
     pub(super) fn may_wait(&self) -> bool {
         self.score >= REPEATS
+    }
+
+    /// A put was sent, which took its time.
+    pub(super) fn pushed(&mut self) {
+        if let Some(began) = &mut self.began {
+            *began = Instant::now();
+        }
+    }
+
+    /// Whether calls come quickly.
+    #[inline]
+    pub(super) fn is_quick(&self) -> bool {
+        self.is_quick
     }
 
     /// Holding them back was in vain.

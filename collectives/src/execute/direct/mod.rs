@@ -54,8 +54,14 @@ enum Move {
     /// Begins a put of so many bytes: waits until there is room for it.
     Begin { to: u32, bytes: u32 },
     /// Ends it: tells the peer. The `last` is a bare signal to a rank of which this one waits for nothing more, an
-    /// *answer* one for which the peer leaves its wait owed.
-    Raise { to: u32, last: bool, answer: bool },
+    /// *answer* one for which the peer leaves its wait owed, and *ahead* is a small put of a rank that leaves its waits
+    /// owed.
+    Raise {
+        to: u32,
+        last: bool,
+        answer: bool,
+        ahead: bool,
+    },
     /// Waits for a put, which has these blocks.
     Wait {
         from: u32,

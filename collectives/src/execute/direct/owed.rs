@@ -85,6 +85,18 @@ pub(super) fn mark_last(moves: &mut [Move]) {
     }
 }
 
+/// Marks the small puts of a plan that leaves waits owed: such a rank may be far ahead of those to which it puts something.
+pub(super) fn mark_ahead(moves: &mut [Move]) {
+    let mut put = 0;
+    for step in moves {
+        match step {
+            Move::Begin { bytes, .. } => put = u64::from(*bytes),
+            Move::Raise { ahead, .. } => *ahead = (1..=SMALL).contains(&put),
+            _ => {}
+        }
+    }
+}
+
 /// Marks what is given back to ranks to which the plan puts something too: the next put tells of it, in this call or in
 /// the next of its kind. A rank that only receives tells at once, so that its sender need not stop
 /// (but see [`Peer::post_credit`]).
@@ -188,6 +200,7 @@ mod tests {
             to,
             last: false,
             answer: false,
+            ahead: false,
         }
     }
 

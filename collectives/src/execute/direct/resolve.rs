@@ -57,6 +57,9 @@ impl Direct {
         if posted {
             owed::mark_last(&mut moves);
             owed::mark_rides(&mut moves);
+            if owes {
+                owed::mark_ahead(&mut moves);
+            }
         }
         Some(Self {
             moves: moves.into(),
@@ -123,6 +126,7 @@ impl Resolving<'_> {
             to,
             last: false,
             answer: false,
+            ahead: false,
         });
         Some(())
     }

@@ -137,9 +137,14 @@ impl Running {
                     }
                     None => return Ran::Waits(false),
                 },
-                Move::Raise { to, last, answer } => {
+                Move::Raise {
+                    to,
+                    last,
+                    answer,
+                    ahead,
+                } => {
                     let filled = [self.fill, self.filled.into()];
-                    around.raise(op.words, to, filled, last, answer);
+                    around.raise(op.words, to, filled, [last, answer, ahead]);
                 }
                 Move::Wait {
                     from,
@@ -317,8 +322,7 @@ impl Around<'_> {
         words: &[u64; 3],
         to: u32,
         [fill, bytes]: [u64; 2],
-        last: bool,
-        answer: bool,
+        [last, answer, ahead]: [bool; 3],
     ) {
         let own = self.own;
         let peer = &mut self.peers[to as usize];
@@ -336,11 +340,18 @@ impl Around<'_> {
                 } else if answer && self.answers.may_wait() {
                     posted.holds_answers |= was_empty;
                     self.answers.held = true;
+                } else if ahead && self.answers.is_quick() && posted.may_hold() {
+                    *self.held_back = true;
+                    posted.holds_answers = false;
+                    self.answers.held = true;
                 } else if may_wait {
                     *self.held_back = true;
                     posted.holds_answers = false;
                 } else {
                     *self.unsent |= !posted.push();
+                    if ahead {
+                        self.answers.pushed();
+                    }
                 }
             }
             return;

@@ -15,6 +15,10 @@ use crate::execute::track::BUDGET;
 /// for, so that it never stands still for want of what is held.
 pub(in crate::execute) const HELD: u64 = 64;
 
+/// Small puts of a rank that is far ahead that go out together: then a call of the operating system is a small part of
+/// what each costs.
+const TOGETHER: u32 = 16;
+
 /// When a credit goes out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::execute) enum Goes {
@@ -157,7 +161,7 @@ impl Posted {
             return true;
         }
         (self.credit_held, self.holds_answers) = (false, false);
-        self.credits_held = 0;
+        (self.credits_held, self.puts_held) = (0, 0);
         if !self.batch.is_empty() {
             if self.link.submit(&mut self.batch).is_err() || !self.batch.is_empty() {
                 return false;
@@ -165,6 +169,13 @@ impl Posted {
             self.batch.clear();
         }
         self.poll()
+    }
+
+    /// Whether one more put may stay where it is, behind others.
+    #[inline]
+    pub(in crate::execute) fn may_hold(&mut self) -> bool {
+        self.puts_held += 1;
+        self.puts_held < TOGETHER
     }
 
     /// As [`push`](Self::push), but that answers stay where they are.
