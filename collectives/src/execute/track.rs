@@ -173,7 +173,7 @@ impl Common {
         }
     }
 
-    /// Gives links the answers that were held back, and what else lies there; true if there was anything.
+    /// Gives links the answers that were held back, and what else lies there; true if there were answers.
     #[cold]
     pub(super) fn send_answers(&mut self) -> bool {
         let mut sent = false;
@@ -181,8 +181,8 @@ impl Common {
             if let Way::Posted(posted) = &mut peer.way
                 && !posted.batch.is_empty()
             {
+                sent |= posted.holds_answers;
                 self.unsent |= !posted.push();
-                sent = true;
             }
         }
         self.answers.held = false;

@@ -8,7 +8,7 @@
 //! and says so now and then ([`Frame::Ack`]). Where one connection follows another in its place, each
 //! end first says its count ([`Frame::Resume`]): what lies beyond it is sent again, from its start.
 
-use super::{Fields, WireError, Writer};
+use super::{Fields, WireError};
 
 const MAGIC: u16 = 0x5546;
 const KIND_PUT: u8 = 1;
@@ -85,7 +85,7 @@ pub enum Frame {
 impl Frame {
     /// The header as it is sent.
     pub fn encode(&self) -> [u8; FRAME_BYTES] {
-        let writer = Writer::new().put(&MAGIC.to_le_bytes());
+        let count = |count: u64| [count, 0, 0, 0, 0, 0, 0, 0];
         match *self {
             Self::Put {
                 sequence,
@@ -101,34 +101,21 @@ impl Frame {
                     | (u8::from(words.is_some()) * FLAG_WORDS)
                     | (u8::from(acknowledge) * FLAG_ACK);
                 let [w0, w1, w2] = words.unwrap_or_default();
-                writer
-                    .put(&[KIND_PUT, flags])
-                    .put(&window.to_le_bytes())
-                    .put(&sequence.to_le_bytes())
-                    .put(&offset.to_le_bytes())
-                    .put(&total.to_le_bytes())
-                    .put(&length.to_le_bytes())
-                    .put(&signal.map_or(0, |s| s.window).to_le_bytes())
-                    .put(&signal.map_or(0, |s| s.offset).to_le_bytes())
-                    .put(&w0.to_le_bytes())
-                    .put(&w1.to_le_bytes())
-                    .put(&w2.to_le_bytes())
-                    .finish()
+                let (to, at) = signal.map_or((0, 0), |s| (s.window, s.offset));
+                let length = u64::from(to) << 32 | u64::from(length);
+                let rest = [sequence, offset, total, length, at, w0, w1, w2];
+                record(KIND_PUT, flags, window, rest)
             }
-            Self::Goodbye { sequence, aborted } => writer
-                .put(&[KIND_GOODBYE, u8::from(aborted) * GOODBYE_ABORTED])
-                .put(&[0; 4])
-                .put(&sequence.to_le_bytes())
-                .put(&[0; FRAME_BYTES - 16])
-                .finish(),
-            Self::Ack { received } => count(writer, KIND_ACK, received),
-            Self::Resume { received } => count(writer, KIND_RESUME, received),
-            Self::Lost { index, generation } => writer
-                .put(&[KIND_LOST, 0])
-                .put(&index.to_le_bytes())
-                .put(&generation.to_le_bytes())
-                .put(&[0; FRAME_BYTES - 8])
-                .finish(),
+            Self::Goodbye { sequence, aborted } => {
+                let flags = u8::from(aborted) * GOODBYE_ABORTED;
+                record(KIND_GOODBYE, flags, 0, count(sequence))
+            }
+            Self::Ack { received } => record(KIND_ACK, 0, 0, count(received)),
+            Self::Resume { received } => record(KIND_RESUME, 0, 0, count(received)),
+            Self::Lost { index, generation } => {
+                let which = u32::from(generation) << 16 | u32::from(index);
+                record(KIND_LOST, 0, which, count(0))
+            }
         }
     }
 
@@ -195,12 +182,16 @@ impl Frame {
     }
 }
 
-fn count(writer: Writer<FRAME_BYTES>, kind: u8, received: u64) -> [u8; FRAME_BYTES] {
-    writer
-        .put(&[kind, 0, 0, 0, 0, 0])
-        .put(&received.to_le_bytes())
-        .put(&[0; FRAME_BYTES - 16])
-        .finish()
+/// A header by whole words, little end first: each is one store.
+fn record(kind: u8, flags: u8, which: u32, rest: [u64; 8]) -> [u8; FRAME_BYTES] {
+    let marks = u64::from(MAGIC) | u64::from(kind) << 16 | u64::from(flags) << 24;
+    let mut bytes = [0; FRAME_BYTES];
+    let (first, others) = bytes.split_at_mut(8);
+    first.copy_from_slice(&(marks | u64::from(which) << 32).to_le_bytes());
+    for (place, word) in others.chunks_exact_mut(8).zip(rest) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    bytes
 }
 
 #[cfg(test)]

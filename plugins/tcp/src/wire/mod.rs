@@ -75,8 +75,6 @@ impl<const N: usize> Writer<N> {
         }
     }
 
-    /// Inlined, as lengths are known then: each field is a store and not a copy of the record.
-    #[inline(always)]
     fn put(mut self, field: &[u8]) -> Self {
         self.bytes[self.at..self.at + field.len()].copy_from_slice(field);
         self.at += field.len();
