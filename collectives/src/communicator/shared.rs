@@ -33,7 +33,7 @@ const SHRINKS: u64 = 1 << 62;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// How often answers that are held back are looked for, while there are any.
-const ANSWERS: Duration = Duration::from_millis(1);
+const ANSWERS: Duration = Duration::from_micros(200);
 
 /// How often, while this rank's queues are to become quiet after a failure.
 const SOON: Duration = Duration::from_millis(1);

@@ -21,7 +21,7 @@ const LARGE: u64 = 16 << 10;
 
 /// Frames and bytes that the peer is not told of, if it does not wait for that: it keeps copies of them.
 const UNTOLD_MAX: u32 = 16;
-const UNTOLD_BYTES_MAX: u64 = 64 << 10;
+const UNTOLD_BYTES_MAX: u64 = 128 << 10;
 
 /// What the peer said last on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

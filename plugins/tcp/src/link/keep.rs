@@ -12,7 +12,7 @@ use crate::wire::FRAME_BYTES;
 const RING: u64 = 256 << 10;
 /// Longer puts are not copied: the peer's word costs less. A shorter one does not wait for a peer that
 /// does not look.
-pub(crate) const KEEP_MAX: u64 = 16 << 10;
+pub(crate) const KEEP_MAX: u64 = 64 << 10;
 
 /// The copies of one connection's puts; its memory is there from the first on.
 #[derive(Debug, Default)]
