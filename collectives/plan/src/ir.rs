@@ -74,7 +74,7 @@
 //!   | | on the root | elsewhere |
 //!   |---|---|---|
 //!   | all_reduce, reduce_scatter, all_gather, all_to_all, barrier | | every rank |
-//!   | broadcast, scatter | every rank | the root |
+//!   | broadcast, scatter | every rank to which it puts something | the root |
 //!   | reduce, gather | every rank | some peer |
 //!
 //!   That is why the receivers of a broadcast or scatter acknowledge, and why whoever collects in

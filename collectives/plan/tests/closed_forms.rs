@@ -78,10 +78,9 @@ fn predictions_equal_the_formulas() {
         if row.algorithm == Algorithm::HalvingDoubling && !row.ranks.is_power_of_two() {
             continue;
         }
-        let levels = f64::from(u32::BITS - (row.ranks - 1).leading_zeros());
-        // Plans of a broadcast tell the root that everybody has it.
+        // Who hands something on in a broadcast hears that it has come.
         let back = match row.op {
-            Op::Broadcast { .. } => levels * ALPHA_US,
+            Op::Broadcast { .. } => ALPHA_US,
             _ => 0.0,
         };
         let (got, wanted) = (predicted_us(row), row.us + back);

@@ -116,12 +116,12 @@ fn costs_equal_the_closed_formulas() {
     let broadcast = Op::Broadcast { root: 3 };
     assert_near(
         time(Algorithm::Binomial, broadcast, bytes, 1, &fabric),
-        3 * (alpha + beta(s)) + 3 * alpha,
+        3 * (alpha + beta(s)) + alpha,
     );
     let k = 16;
     assert_near(
         time(Algorithm::Chain, broadcast, bytes, k, &fabric),
-        (p - 2 + u128::from(k)) * (alpha + beta(s / u128::from(k))) + (p - 1) * alpha,
+        (p - 2 + u128::from(k)) * (alpha + beta(s / u128::from(k))) + alpha,
     );
     assert_near(
         time(Algorithm::Dissemination, Op::Barrier, 0, 1, &fabric),

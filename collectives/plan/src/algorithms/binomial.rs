@@ -8,10 +8,8 @@
 //! a subtree is some neighbouring ranks, and its blocks lie side by side. The deepest subtree is
 //! served first, and collected last.
 //!
-//! Acknowledgements of a broadcast or scatter go up one level a round: a rank at depth `d` of a tree
-//! of height `h = ceil(lg p)` answers `h - d` rounds after the data, so that every answer waits
-//! exactly one round for its parent, and none holds up the data of later pieces. In a reduce or
-//! gather it is the parents that signal, as they enter.
+//! In a broadcast or scatter each rank acknowledges to its parent as soon as it has the data: nobody waits for a whole
+//! subtree. In a reduce or gather it is the parents that signal, as they enter.
 
 use crate::builder::{Builder, input, local, out, slot, wrap};
 use crate::ir::{Blocks, Buffer, Op, Place, Value};
@@ -203,14 +201,14 @@ impl Binomial {
         }
     }
 
-    /// Tells the parents, and they the root, that the data of a piece has come.
+    /// Tells the parent that the data of a piece has come, and hears one piece later that the children have theirs.
     pub(super) fn acknowledge(&self, b: &mut Builder) {
-        b.skew((height(self.ranks) - self.relative.count_ones()) as u16);
-        for child in self.children().rev() {
-            b.hear(self.absolute(child));
-        }
         if !self.is_root() {
             b.signal(self.parent());
+        }
+        b.skew(1);
+        for child in self.children().rev() {
+            b.hear(self.absolute(child));
         }
     }
 

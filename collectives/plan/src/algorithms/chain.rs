@@ -1,7 +1,7 @@
 //! A pipeline from rank to rank.
 //!
-//! - broadcast: from the root upwards, `(p-2+k) (a + S b / k)` in `k` pieces; the acknowledgements
-//!   come back down the chain, each rank one round behind the next.
+//! - broadcast: from the root upwards, `(p-2+k) (a + S b / k)` in `k` pieces; each rank acknowledges to the one before it
+//!   as soon as it has a piece.
 //! - reduce: from the far end down to the root, each rank adding its input on the way; each signals
 //!   to the next as it enters.
 
@@ -32,13 +32,11 @@ fn broadcast(b: &mut Builder, root: u32) {
         b.copy(out(all), slot(before, all));
         b.release(before);
     }
-    let behind = ranks - 1 - position;
-    b.skew(u16::try_from(behind).unwrap_or(u16::MAX));
-    if !last {
-        b.hear(next);
-    }
     if position > 0 {
         b.signal(before);
+    }
+    if !last {
+        b.skew(1).hear(next);
     }
 }
 

@@ -66,6 +66,10 @@ fn heard(machine: &Machine<'_>, index: usize) -> Result<(), Fault> {
     }
     let needed = |other: u32| match op {
         Op::Broadcast { root } | Op::Scatter { root } if root != program.rank => other == root,
+        // Those to which it puts something; they hear of those to which they do.
+        Op::Broadcast { .. } | Op::Scatter { .. } => {
+            machine.channels.contains_key(&(program.rank, other))
+        }
         // To have waited at all is enough.
         Op::Reduce { root } | Op::Gather { root } if root != program.rank => false,
         Op::Send { to: peer } | Op::Recv { from: peer } => other == peer,

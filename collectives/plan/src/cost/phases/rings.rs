@@ -58,7 +58,7 @@ pub(super) fn chain(work: &mut Work, op: Op, m: &Message<'_>) {
         work.reduced.push(m.s);
     } else {
         work.rounds(up, rounds, m.s, Overlap::Stages);
-        work.signals(down, rounds);
+        work.signals(down, 1);
         work.copied.push(m.s);
     }
 }

@@ -99,8 +99,12 @@ fn subtrees(work: &mut Work, m: &Message<'_>, down: bool) {
     }
 }
 
+/// Each rank tells its parent as soon as it has its data, while that still puts to others.
 fn acknowledged(work: &mut Work, m: &Message<'_>) {
-    for &shift in &m.fabric.shifts_down {
-        work.signals(shift, 1);
+    if let Some((&last, others)) = m.fabric.shifts_down.split_last() {
+        work.signals(last, 1);
+        for &shift in others {
+            work.hidden_signals(shift);
+        }
     }
 }
