@@ -219,6 +219,7 @@ impl Shared {
         if !failed || unheard {
             self.lane.lock().leave_memory(unheard);
         }
+        self.lane.end_links();
         self.world.control.forget(self.id);
         true
     }

@@ -325,6 +325,16 @@ impl Lane {
         }
     }
 
+    /// When the communicator goes: ends the links, if nothing is left to be done. Not only when the last who holds the lane
+    /// lets go of it: that may be another thread, at which the process's end comes first, and then peers would find their
+    /// ends cut off.
+    pub(crate) fn end_links(&self) {
+        let mut state = self.lock();
+        if self.failure().is_none() {
+            state.end_links();
+        }
+    }
+
     /// Breaks the lane: releases every wait, drops what has not started.
     pub(crate) fn fail(&self, error: Error) {
         let mut state = self.lock();

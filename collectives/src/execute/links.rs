@@ -14,4 +14,16 @@ impl State {
             Way::Own | Way::Mapped { .. } => None,
         })
     }
+
+    /// Ends the posted links, if nothing is left to be done: there are no calls any more.
+    pub(super) fn end_links(&mut self) {
+        if !self.is_idle() {
+            return;
+        }
+        for peer in &mut self.common.peers {
+            if matches!(peer.way, Way::Posted(_)) {
+                peer.way = Way::Own;
+            }
+        }
+    }
 }
