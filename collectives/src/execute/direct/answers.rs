@@ -46,16 +46,16 @@ impl Answers {
     pub(in crate::execute) fn begin(&mut self, planned: &Arc<Planned>) -> bool {
         if self.by.as_ref().is_some_and(|by| Arc::ptr_eq(by, planned)) {
             self.score = (self.score + 1).min(2 * REPEATS);
-            if self.score >= REPEATS && planned.direct.as_ref().is_some_and(|direct| direct.owes) {
+            if self.score >= REPEATS && self.by.is_some() {
                 let now = Instant::now();
                 let before = self.began.replace(now);
                 self.is_quick = before.is_some_and(|before| now - before < QUICK);
             }
             return false;
         }
-        let answers = planned.direct.as_ref().is_some_and(|direct| direct.answers || direct.owes);
+        let holds = planned.direct.as_ref().is_some_and(|direct| direct.holds);
         self.is_quick = false;
-        self.by = answers.then(|| planned.clone());
+        self.by = holds.then(|| planned.clone());
         self.score = 0;
         self.held
     }

@@ -34,16 +34,28 @@ pub(crate) struct Direct {
     owes: bool,
     /// Bytes of scratch that it needs.
     pub(super) scratch: u64,
-    /// Whether some of its signals are answers.
-    answers: bool,
+    /// Whether something of it may be held back where calls of one plan repeat: see [`Answers`].
+    holds: bool,
 }
 
 impl Direct {
     /// Marks what is an answer in rank `own`'s moves, by the moves of the others.
     pub(crate) fn mark_answers(&mut self, own: u32, of: impl Fn(u32) -> Option<Self>) {
-        self.answers = owed::mark_answers(&mut self.moves, |rank| {
+        owed::mark_answers(&mut self.moves, |rank| {
             let owes = |step: &Move| matches!(step, Move::Owe { from } if *from == own);
             of(rank).is_some_and(|other| other.owes && other.moves.iter().any(owes))
+        });
+        self.set_holds();
+    }
+
+    fn set_holds(&mut self) {
+        self.holds = self.moves.iter().any(|step| {
+            matches!(
+                step,
+                Move::Raise { answer: true, .. }
+                    | Move::Raise { ahead: true, .. }
+                    | Move::Release { held: true, .. }
+            )
         });
     }
 }

@@ -85,7 +85,7 @@ pub(super) fn mark_last(moves: &mut [Move]) {
     }
 }
 
-/// Marks the small puts of a plan that leaves waits owed: such a rank may be far ahead of those to which it puts something.
+/// Marks the small puts of a plan that waits for nothing: such a rank may be far ahead of those to which it puts something.
 pub(super) fn mark_ahead(moves: &mut [Move]) {
     let mut put = 0;
     for step in moves {
@@ -114,18 +114,13 @@ pub(super) fn mark_rides(moves: &mut [Move]) {
 }
 
 /// Marks the bare signals to ranks that leave their waits for them owed, and from which comes a put, whose credits answers
-/// go along with, and those credits where all such puts are small; see [`Answers`](super::Answers). True if there are any.
-pub(super) fn mark_answers(moves: &mut [Move], owes: impl Fn(u32) -> bool) -> bool {
+/// go along with, and those credits; see [`Answers`](super::Answers).
+pub(super) fn mark_answers(moves: &mut [Move], owes: impl Fn(u32) -> bool) {
     let from = |step: &Move| match step {
         Move::Wait { from, bytes, .. } => (*bytes > 0).then_some(*from),
         _ => None,
     };
     let putting: HashSet<u32> = moves.iter().filter_map(from).collect();
-    let long = |step: &Move| match step {
-        Move::Wait { from, bytes, .. } => (u64::from(*bytes) > SMALL).then_some(*from),
-        _ => None,
-    };
-    let long: HashSet<u32> = moves.iter().filter_map(long).collect();
     let mut answered = HashSet::new();
     let mut is_bare = false;
     for step in &mut *moves {
@@ -140,12 +135,23 @@ pub(super) fn mark_answers(moves: &mut [Move], owes: impl Fn(u32) -> bool) -> bo
             _ => {}
         }
     }
+    if !answered.is_empty() {
+        mark_held(moves, |from| answered.contains(&from));
+    }
+}
+
+/// Marks what is given back to ranks that may hear of it later, where all that they put is small.
+pub(super) fn mark_held(moves: &mut [Move], later: impl Fn(u32) -> bool) {
+    let long = |step: &Move| match step {
+        Move::Wait { from, bytes, .. } => (u64::from(*bytes) > SMALL).then_some(*from),
+        _ => None,
+    };
+    let long: HashSet<u32> = moves.iter().filter_map(long).collect();
     for step in moves {
         if let Move::Release { from, held, .. } = step {
-            *held = answered.contains(from) && !long.contains(from);
+            *held = later(*from) && !long.contains(from);
         }
     }
-    !answered.is_empty()
 }
 
 /// Makes the bare signals for which a program waits at its very end owed, where they are all that
@@ -255,10 +261,10 @@ mod tests {
         moves.extend([wait(1), wait(2), wait(4)]);
         moves.extend(hear(3));
         let mut none = moves.clone();
-        assert!(mark_answers(&mut moves, |rank| rank != 2));
+        mark_answers(&mut moves, |rank| rank != 2);
         // 2 waits for it in the call, of 3 come no credits, and 4 gets data.
         assert_eq!(answers(&moves), [1]);
-        assert!(!mark_answers(&mut none, |_| false));
+        mark_answers(&mut none, |_| false);
         assert!(answers(&none).is_empty());
     }
 
@@ -279,7 +285,7 @@ mod tests {
         let large = SMALL as u32 + 1;
         let mut moves = [put_by(1, 4), put_by(2, 4), put_by(2, large), put_by(3, 4)].concat();
         moves.extend([put(1, 0), put(2, 0)].concat());
-        assert!(mark_answers(&mut moves, |_| true));
+        mark_answers(&mut moves, |_| true);
         assert_eq!(answers(&moves), [1, 2]);
         let held = |step: &Move| match step {
             Move::Release { from, held, .. } => held.then_some(*from),

@@ -49,25 +49,31 @@ impl Direct {
             }
         }
         let (mut moves, steps) = (resolving.moves, resolving.steps);
+        let op = planned.program.op;
         let rooted = matches!(
-            planned.program.op,
+            op,
             Op::Broadcast { .. } | Op::Scatter { .. } | Op::Reduce { .. } | Op::Gather { .. }
         );
         let owes = rooted && owed::defer(&mut moves);
         if posted {
             owed::mark_last(&mut moves);
             owed::mark_rides(&mut moves);
-            if owes {
+            if owes || matches!(op, Op::Send { .. }) {
                 owed::mark_ahead(&mut moves);
             }
+            if matches!(op, Op::Recv { .. }) {
+                owed::mark_held(&mut moves, |_| true);
+            }
         }
-        Some(Self {
+        let mut direct = Self {
             moves: moves.into(),
             steps: steps.into(),
             owes,
             scratch: planned.scratch_bytes(),
-            answers: false,
-        })
+            holds: false,
+        };
+        direct.set_holds();
+        Some(direct)
     }
 }
 
