@@ -70,6 +70,8 @@ pub(crate) struct Posted {
     credits_held: u64,
     /// Small puts in the batch.
     puts_held: u32,
+    /// So many puts more are copied before the link reads one where it is.
+    distrust: u32,
     /// Something was put since the last credit: what goes there may be answered.
     is_answered: bool,
     /// The peer has ended its link in good order, and nothing that it needs was lost.
@@ -120,6 +122,8 @@ pub(crate) struct Peer {
     /// Where the current put lies, and whether this rank has waited for it before its turn.
     pub lies: Lies,
     pub early: bool,
+    /// Puts received when the last was asked to land elsewhere, that one included.
+    asked: u64,
     /// Messages of send/recv so far, each way.
     pub messages_sent: u32,
     pub messages_received: u32,
@@ -246,6 +250,7 @@ impl Peer {
             lines: lines::Lines::default(),
             lies: Lies::Here,
             early: false,
+            asked: 0,
             messages_sent: 0,
             messages_received: 0,
         }
@@ -651,6 +656,7 @@ impl Posted {
             holds_answers: false,
             credits_held: 0,
             puts_held: 0,
+            distrust: 0,
             is_answered: false,
             ended: None,
         }

@@ -410,6 +410,11 @@ impl Track {
                 common.owed.count -= u32::from(made_up);
                 Handed::Again
             }
+            Pending::Sources { to } => {
+                waits_for = Some((to, step));
+                common.peers[to as usize].settle_all(own, batch);
+                Handed::Done
+            }
             Pending::Credits { to, bytes } => {
                 waits_for = Some((to, step));
                 let peer = &mut common.peers[to as usize];

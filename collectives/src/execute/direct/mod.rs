@@ -14,6 +14,7 @@
 
 mod answers;
 pub(super) mod flag;
+mod in_place;
 mod owed;
 mod resolve;
 mod run;
@@ -74,11 +75,23 @@ enum Move {
         answer: bool,
         ahead: bool,
     },
-    /// Waits for a put, which has these blocks.
+    /// Gives the put that has begun its bytes: copies them, or lets the link to that rank read them where they are.
+    Fill { to: u32, src: Spot, bytes: u32 },
+    /// Waits until the link to a rank has let go of what it was let read.
+    Settle { to: u32 },
+    /// Waits for a put, which has these blocks. It may land elsewhere than in its slot.
     Wait {
         from: u32,
         bytes: u32,
         blocks: Blocks,
+        land: Option<Spot>,
+    },
+    /// Copies a put of a rank to where it may have landed already.
+    Land {
+        from: u32,
+        dst: Spot,
+        src: Spot,
+        bytes: u32,
     },
     /// Gives it back. What tells of it `rides` along with a put, if such a plan has one to that rank, and may be `held`
     /// as answers are where it is one of the small puts that an answer answers.

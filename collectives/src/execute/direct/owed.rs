@@ -196,6 +196,7 @@ mod tests {
             from,
             bytes: 0,
             blocks: Blocks::NONE,
+            land: None,
         };
         let (rides, held) = (false, false);
         [wait, Move::Release { from, rides, held }]
@@ -256,6 +257,7 @@ mod tests {
             from,
             bytes: 4,
             blocks: Blocks::NONE,
+            land: None,
         };
         let mut moves = [put(1, 0), put(2, 0), put(3, 0), put(4, 4)].concat();
         moves.extend([wait(1), wait(2), wait(4)]);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use unisono_plan::{Action, Blocks, Buffer, Op, Place, Step, Value, ir};
 
-use super::{Direct, Move, Space, Spot, owed};
+use super::{Direct, Move, Space, Spot, in_place, owed};
 use crate::execute::op::Planned;
 use crate::execute::place::{Resolved, merged};
 
@@ -48,7 +48,7 @@ impl Direct {
                 program.advance(&mut cursor);
             }
         }
-        let (mut moves, steps) = (resolving.moves, resolving.steps);
+        let (mut moves, mut steps) = (resolving.moves, resolving.steps);
         let op = planned.program.op;
         let rooted = matches!(
             op,
@@ -56,6 +56,7 @@ impl Direct {
         );
         let owes = rooted && owed::defer(&mut moves);
         if posted {
+            (moves, steps) = in_place::settled(in_place::landing(moves), steps);
             owed::mark_last(&mut moves);
             owed::mark_rides(&mut moves);
             if owes || matches!(op, Op::Send { .. }) {
@@ -96,6 +97,7 @@ impl Resolving<'_> {
                     from: *from,
                     bytes,
                     blocks: *blocks,
+                    land: None,
                 });
             }
             Action::Release { from } => self.moves.push(Move::Release {
@@ -124,7 +126,13 @@ impl Resolving<'_> {
             Value::Empty => {}
             Value::Copy(src) => {
                 let src = self.place(src, piece)?;
+                let first = self.moves.len();
                 self.copy(&fill, &src, piece);
+                if let [Move::Copy { src, bytes, .. }] = self.moves[first..]
+                    && u64::from(bytes) >= in_place::WORTH
+                {
+                    self.moves[first] = Move::Fill { to, src, bytes };
+                }
             }
             Value::Reduce { a, b, last } => self.reduce(&fill, [a, b], *last, piece)?,
         }

@@ -94,7 +94,7 @@ impl Running {
     pub(in crate::execute) fn waits_for(&self, planned: &Planned) -> Option<u32> {
         match planned.direct.as_ref()?.moves.get(self.next)? {
             _ if self.due => None,
-            Move::Begin { to, .. } => Some(*to),
+            Move::Begin { to, .. } | Move::Settle { to } => Some(*to),
             Move::Wait { from, .. } | Move::Owe { from } => Some(*from),
             _ => None,
         }
@@ -146,15 +146,43 @@ impl Running {
                     let filled = [self.fill, self.filled.into()];
                     around.raise(op.words, to, filled, [last, answer, ahead]);
                 }
+                Move::Fill { to, src, bytes } => {
+                    let src = around.at(&bases, src);
+                    if around.peers[to as usize].lends() {
+                        self.fill = src;
+                    } else {
+                        // SAFETY: as for a copy below.
+                        unsafe { copy(self.fill, src, bytes) };
+                    }
+                }
+                Move::Settle { to } => {
+                    if !around.settle(to) {
+                        return Ran::Waits(false);
+                    }
+                }
                 Move::Wait {
                     from,
                     bytes,
                     blocks,
+                    land,
                 } => {
-                    if !around.wait(op.words, from) {
+                    let land = land.map(|to| (around.at(&bases, to), u64::from(bytes)));
+                    if !around.wait(op.words, from, land) {
                         return Ran::Waits(false);
                     }
                     around.peers[from as usize].take(around.own, blocks, u64::from(bytes));
+                }
+                Move::Land {
+                    from,
+                    dst,
+                    src,
+                    bytes,
+                } => {
+                    if !around.peers[from as usize].has_landed() {
+                        let (dst, src) = (around.at(&bases, dst), around.at(&bases, src));
+                        // SAFETY: as for a copy below.
+                        unsafe { copy(dst, src, bytes) };
+                    }
                 }
                 Move::Release { from, rides, held } => around.release(from, rides, held),
                 Move::Owe { from } => {
@@ -222,10 +250,12 @@ impl Running {
                 to: *to,
                 bytes: u64::from(*bytes),
             },
+            Some(Move::Settle { to }) => Pending::Sources { to: *to },
             Some(Move::Wait {
                 from,
                 bytes,
                 blocks,
+                ..
             }) => Pending::Data {
                 from: *from,
                 blocks: *blocks,
@@ -247,6 +277,8 @@ impl Running {
 pub(in crate::execute) enum Pending {
     /// Room for a put of so many bytes.
     Credits { to: u32, bytes: u64 },
+    /// The link to let go of what it reads.
+    Sources { to: u32 },
     /// The oldest signal that is owed.
     Owed { from: u32 },
     /// A put.
@@ -365,16 +397,28 @@ impl Around<'_> {
     }
 
     #[inline]
-    fn wait(&mut self, words: &[u64; 3], from: u32) -> bool {
+    fn wait(&mut self, words: &[u64; 3], from: u32, land: Option<(u64, u64)>) -> bool {
         let (own, number) = (self.own, self.number);
         let words_of = |peer: &Peer| (peer.compared != number).then_some(words);
         let peer = &mut self.peers[from as usize];
-        let has_come = has_come(own, peer, words_of(peer))
-            || self.look_again(from, |peer| has_come(own, peer, words_of(peer)));
+        let mut has_come = has_come(own, peer, words_of(peer));
+        if !has_come {
+            if let Some((to, bytes)) = land {
+                peer.land_once(own, to, bytes);
+            }
+            has_come = self.look_again(from, |peer| self::has_come(own, peer, words_of(peer)));
+        }
         if has_come {
             self.peers[from as usize].compared = number;
         }
         has_come
+    }
+
+    /// Whether the link to a rank has let go of what it was let read.
+    #[inline]
+    fn settle(&mut self, to: u32) -> bool {
+        let own = self.own;
+        self.peers[to as usize].is_let_go(own) || self.look_again(to, |peer| peer.is_let_go(own))
     }
 
     /// Leaves the wait for a bare signal of this call owed. False if too many are.

@@ -6,8 +6,8 @@
 
 use unisono_hal::{Landing, Queue, State};
 
-use super::{Own, Peer, Posted, Run, SLOTS_WINDOW, Way, credit};
-use crate::arena::{Arena, Counter};
+use super::{Lies, Own, Peer, Posted, Run, SLOTS_WINDOW, Way, credit};
+use crate::arena::{Arena, Counter, SMALL};
 use crate::execute::direct::flag;
 use crate::execute::track::BUDGET;
 
@@ -18,6 +18,9 @@ pub(in crate::execute) const HELD: u64 = 64;
 /// Small puts of a rank that is far ahead that go out together: then a call of the operating system is a small part of
 /// what each costs.
 const TOGETHER: u32 = 16;
+
+/// Puts that are copied before a link is lent one again that did not let go at once.
+const DISTRUST: u32 = 64;
 
 /// When a credit goes out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +74,51 @@ impl Peer {
         // behind a credit, which comes after the wait for what was put there before. A link that fails here has done nothing:
         // the put lies in its slot.
         unsafe { posted.link.land(&landing) }.unwrap_or(false)
+    }
+
+    /// Of a direct run at a wait: as [`land`](Self::land), asked once for each put, if its slot is the only other place.
+    #[cold]
+    pub(in crate::execute) fn land_once(&mut self, own: &Own, to: u64, bytes: u64) {
+        let is_new = self.asked <= self.received;
+        self.asked = self.received + 1;
+        let can = is_new && bytes > SMALL && self.can_land() && self.holds_nothing();
+        if can && self.land(own, to, bytes) {
+            self.lies = Lies::Copied;
+        }
+    }
+
+    /// Whether the put that was waited for last landed elsewhere; asked once.
+    #[inline]
+    pub(in crate::execute) fn has_landed(&mut self) -> bool {
+        std::mem::take(&mut self.lies) == Lies::Copied
+    }
+
+    /// Whether the next put may be read by the link where it is: not if the link took its time of late.
+    #[inline]
+    pub(in crate::execute) fn lends(&mut self) -> bool {
+        let plain = self.near.plain;
+        let Way::Posted(posted) = &mut self.way else {
+            return false;
+        };
+        posted.distrust = posted.distrust.saturating_sub(1);
+        plain && posted.distrust == 0
+    }
+
+    /// Whether the link has let go of all that it reads elsewhere than in slots to send from.
+    #[inline]
+    pub(in crate::execute) fn is_let_go(&mut self, own: &Own) -> bool {
+        self.reap(own);
+        let slots = self.near.sends + own.arena.slot(self.rank, 0);
+        let slots = slots..slots + u64::from(own.arena.depth) * own.arena.slot_bytes;
+        let Way::Posted(posted) = &mut self.way else {
+            return true;
+        };
+        let is_lent = |source: &super::Source| !slots.contains(&source.from);
+        let any = posted.outstanding.iter().any(is_lent);
+        if any {
+            posted.distrust = DISTRUST;
+        }
+        !any
     }
 
     /// Forgets the sources that the link has let go of.
