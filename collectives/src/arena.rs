@@ -17,7 +17,7 @@
 //! A put takes the next data flag and, if it is large, the next of the D slots. Between CPUs that share memory a put of
 //! up to [`INLINE`] bytes lies in the second half of its flag's line, where the peer reads it with
 //! the flag: one cache line goes from core to core and not two. One of up to [`SMALL`] has a place of its own for each
-//! flag, also where a posted link carries it. There are more flags than slots, so that a rank may run further
+//! flag, also where a posted link carries it, which has places for longer ones too. There are more flags than slots, so that a rank may run further
 //! ahead with small puts: where ranks share a core, each switch then serves many calls, and what is told a rank that is
 //! far ahead is told once for many.
 //!
@@ -48,6 +48,13 @@ const FEW_FLAGS: u32 = 16;
 pub const SMALL: u64 = 1024;
 /// From one small put to the next: a line more than it needs, so that not all begin in the same sets of a cache.
 pub const SMALL_STRIDE: u64 = SMALL + LINE;
+
+/// The most bytes of a put over a posted link, between CPUs, that needs no slot.
+pub const MEDIUM: u64 = 16 << 10;
+/// Places for those that are not small, at least.
+pub const MEDIUM_PLACES: u32 = 32;
+/// As [`SMALL_STRIDE`].
+const MEDIUM_STRIDE: u64 = MEDIUM + LINE;
 
 /// How the arenas of one communicator are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +127,7 @@ impl Arena {
     /// small puts.
     #[must_use]
     pub fn slots_bytes(&self) -> u64 {
-        self.small(self.ranks, 0)
+        self.medium(self.ranks, 0)
     }
 
     /// Data flags of each ordered pair: F.
@@ -202,6 +209,32 @@ impl Arena {
     pub fn small(&self, peer: u32, number: u32) -> u64 {
         let before = u64::from(peer) * u64::from(self.data_flags()) + u64::from(number);
         2 * self.sends() + before * SMALL_STRIDE
+    }
+
+    /// Medium puts of each ordered pair: no fewer than slots, as so many are given back at once.
+    #[must_use]
+    pub fn medium_places(&self) -> u32 {
+        self.depth.max(MEDIUM_PLACES)
+    }
+
+    /// Offset, in the slots part, of the medium put that is the `number`-th of `peer`, modulo their places.
+    #[must_use]
+    pub fn medium(&self, peer: u32, number: u32) -> u64 {
+        let before = u64::from(peer) * u64::from(self.medium_places()) + u64::from(number);
+        self.small(self.ranks, 0) + before * MEDIUM_STRIDE
+    }
+
+    /// Offset, in the slots part, of what fills the medium put of this number before a posted link sends it to `peer`, or
+    /// the small one: among the slots to send from, if there is room for as many.
+    #[must_use]
+    pub fn fills(&self, peer: u32, number: u32, medium: bool) -> Option<u64> {
+        let room = u64::from(self.depth) * self.slot_bytes;
+        let (all, stride) = match medium {
+            true => (self.medium_places(), MEDIUM_STRIDE),
+            false => (self.data_flags(), SMALL_STRIDE),
+        };
+        let first = self.sends() + self.slot(peer, 0);
+        (u64::from(all) * stride <= room).then(|| first + u64::from(number) * stride)
     }
 
     /// Offsets of every flag line of the pair with `peer`: what an abort releases.
@@ -322,7 +355,31 @@ mod tests {
                     free = at + SMALL;
                 }
             }
+            for peer in 0..3 {
+                for number in 0..arena.medium_places() {
+                    let at = arena.medium(peer, number);
+                    assert!(at >= free && at.is_multiple_of(LINE), "{arena:?}");
+                    free = at + MEDIUM;
+                }
+            }
             assert!(free <= arena.slots_bytes(), "{arena:?}");
+            for medium in [true, false] {
+                let numbers = if medium {
+                    arena.medium_places()
+                } else {
+                    arena.data_flags()
+                };
+                let fills = |number| arena.fills(1, number, medium);
+                let all: Vec<u64> = (0..numbers).map_while(fills).collect();
+                assert!(all.is_empty() || all.len() == numbers as usize, "{arena:?}");
+                let bytes = if medium { MEDIUM } else { SMALL };
+                let last = all.last().map_or(0, |last| last + bytes);
+                assert!(last <= arena.sends() + arena.slot(2, 0), "{arena:?}");
+                assert!(
+                    all.windows(2).all(|two| two[0] + bytes <= two[1]),
+                    "{arena:?}"
+                );
+            }
         }
     }
 
@@ -336,7 +393,7 @@ mod tests {
             };
             assert!(arena.credit() >= 1);
             assert!(u64::from(depth) + 1 - arena.credit() >= 2, "{depth} slots");
-            assert!(arena.data_flags() >= depth);
+            assert!(arena.data_flags() >= depth && arena.medium_places() >= depth);
         }
     }
 }

@@ -152,7 +152,7 @@ impl Lowering<'_> {
             }
             met[place] = to;
             self.step = at.number();
-            self.await_credits(to, false);
+            self.await_credits(to, self.own.arena.depth);
             program.advance(&mut at);
         }
     }
@@ -169,9 +169,9 @@ impl Lowering<'_> {
         self.peers[*to as usize].is_written() && op.planned.packed(src.blocks(), piece) >= WORTH
     }
 
-    fn await_credits(&mut self, to: u32, slotless: bool) {
+    fn await_credits(&mut self, to: u32, rooms: u32) {
         let target = to as usize;
-        if let Some(credits) = self.peers[target].lacks_credits(&self.own, slotless) {
+        if let Some(credits) = self.peers[target].lacks_credits(&self.own, rooms) {
             self.note_wait(to);
             let beside = self.deferred.is_some();
             self.peers[target].await_credits(&self.own, self.stream, credits, beside);
@@ -262,13 +262,11 @@ impl Lowering<'_> {
         self.peers[target].signed = self.number;
         let bytes = op.planned.packed(value.blocks(), piece);
         let room = self.peers[target].room(bytes);
-        if self.peers[target]
-            .lacks_credits(&self.own, room.is_small())
-            .is_some()
-        {
+        let rooms = self.peers[target].rooms(&self.own, room);
+        if self.peers[target].lacks_credits(&self.own, rooms).is_some() {
             // A wait for a peer that waits for what was not told.
             self.signal_late();
-            self.await_credits(to, room.is_small());
+            self.await_credits(to, rooms);
         }
         let gathers = self.peers[target].gathers();
         let posted = gathers.is_some();

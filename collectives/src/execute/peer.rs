@@ -13,12 +13,13 @@ use unisono_plan::Blocks;
 
 use super::left::Unread;
 use super::place::Run;
-use crate::arena::{self, Arena, Counter, INLINE, SMALL};
+use crate::arena::{self, Arena, Counter, INLINE, MEDIUM, SMALL};
 use crate::progress::Alongside;
 pub(in crate::execute) use lines::Line;
 pub(in crate::execute) use posted::Goes;
 #[cfg(test)]
-pub(in crate::execute) use posted::{HELD, most_held};
+pub(in crate::execute) use posted::most_held;
+pub(in crate::execute) use posted::{HELD, MEDIUM_HELD};
 
 /// The window numbers of posted links.
 pub(crate) const SIGNAL_WINDOW: u32 = 0;
@@ -68,8 +69,9 @@ pub(crate) struct Posted {
     /// [`Answers`](super::direct::Answers).
     pub holds_answers: bool,
     credits_held: u64,
-    /// Small puts in the batch.
+    /// Puts in the batch that may wait, and their bytes.
     puts_held: u32,
+    bytes_held: u64,
     /// So many puts more are copied before the link reads one where it is.
     distrust: u32,
     /// Something was put since the last credit: what goes there may be answered.
@@ -136,14 +138,9 @@ pub(crate) enum Room {
     Line,
     /// A place for small puts.
     Small,
+    /// One for those that are longer, over a posted link.
+    Medium,
     Slot,
-}
-
-impl Room {
-    /// Whether a put needs no slot: there is room for as many as there are flags.
-    pub(super) fn is_small(self) -> bool {
-        self != Self::Slot
-    }
 }
 
 /// Where a put lies that was waited for.
@@ -166,6 +163,7 @@ pub(crate) struct Own {
     /// What the arena says, worked out once.
     flags: u32,
     few_flags: u32,
+    medium_places: u32,
 }
 
 /// The arena of this rank's that a peer writes: of the device's memory, or of the host's for a peer
@@ -206,7 +204,13 @@ impl Own {
             arena,
             flags: arena.data_flags(),
             few_flags: arena.few_flags(),
+            medium_places: arena.medium_places(),
         }
+    }
+
+    /// The place of a medium put.
+    fn medium_of(&self, number: u64) -> u32 {
+        modulo(number, self.medium_places.into()) as u32
     }
 
     fn slot_of(&self, number: u64) -> u32 {
@@ -290,14 +294,25 @@ impl Peer {
     /// The room that a put of so many bytes, either way, takes.
     #[inline]
     pub(super) fn room(&self, bytes: u64) -> Room {
-        if bytes > SMALL {
+        if bytes > MEDIUM {
             return Room::Slot;
         }
         match &self.way {
             Way::Mapped { inline: true, .. } if bytes <= INLINE => Room::Line,
-            Way::Mapped { inline: true, .. } => Room::Small,
-            Way::Posted(posted) if posted.plain => Room::Small,
+            Way::Mapped { inline: true, .. } if bytes <= SMALL => Room::Small,
+            Way::Posted(posted) if posted.plain && bytes <= SMALL => Room::Small,
+            Way::Posted(posted) if posted.plain => Room::Medium,
             _ => Room::Slot,
+        }
+    }
+
+    /// Puts that are in their rooms at most.
+    #[inline]
+    pub(super) fn rooms(&self, own: &Own, room: Room) -> u32 {
+        match room {
+            Room::Line | Room::Small => self.flags(own),
+            Room::Medium => own.medium_places,
+            Room::Slot => own.arena.depth,
         }
     }
 
@@ -347,7 +362,20 @@ impl Peer {
                 slots + own.arena.slot(own.rank, slot)
             }
             Way::Mapped { .. } | Way::Own | Way::Posted(_) => {
-                self.near.sends + own.arena.slot(self.rank, slot)
+                let fills = match room {
+                    Room::Line | Room::Small => {
+                        let number = self.flag_of(own, self.sent);
+                        own.arena.fills(self.rank, number, false)
+                    }
+                    Room::Medium => {
+                        let number = own.medium_of(self.sent);
+                        own.arena.fills(self.rank, number, true)
+                    }
+                    Room::Slot => None,
+                };
+                // What lies `sends` further is from the beginning of the part.
+                let offset = fills.map(|at| at - own.arena.sends());
+                self.near.sends + offset.unwrap_or_else(|| own.arena.slot(self.rank, slot))
             }
         }
     }
@@ -381,19 +409,15 @@ impl Peer {
         self.credits = credits;
     }
 
-    /// The credits that the next put needs, if this rank has not waited for so many yet.
+    /// The credits that the next put needs, of which `rooms` have room, if this rank has not waited for so many yet.
     #[inline]
-    pub(super) fn lacks_credits(&self, own: &Own, slotless: bool) -> Option<u64> {
+    pub(super) fn lacks_credits(&self, own: &Own, rooms: u32) -> Option<u64> {
         if self.slot_credits.is_some() {
             return Some(self.credits + 1);
         }
-        let room = match slotless {
-            true => self.flags(own),
-            false => own.arena.depth,
-        };
         // So many puts must be given back, of which one credit gives several: those that it gives
         // beyond them were put before this one too.
-        let given = (self.sent + 1).saturating_sub(u64::from(room));
+        let given = (self.sent + 1).saturating_sub(u64::from(rooms));
         let credit = own.credit(self.fetch().sent);
         // The division is for the rare case.
         (given > self.credits * credit).then(|| given.div_ceil(credit))
@@ -473,14 +497,15 @@ impl Peer {
         let (slot, flag) = (own.slot_of(self.sent), self.flag_of(own, self.sent));
         let bytes = runs.iter().map(|run| run.bytes).sum();
         let room = self.room(bytes);
-        self.sent += 1;
         let (rank, near) = (self.rank, self.near);
-        let Way::Posted(posted) = &mut self.way else {
-            unreachable!("only posted links take puts");
-        };
         let mut offset = match room {
             Room::Slot => own.arena.slot(own.rank, slot),
+            Room::Medium => own.arena.medium(own.rank, own.medium_of(self.sent)),
             Room::Line | Room::Small => own.arena.small(own.rank, flag),
+        };
+        self.sent += 1;
+        let Way::Posted(posted) = &mut self.way else {
+            unreachable!("only posted links take puts");
         };
         let mut span = Source {
             from: u64::MAX,
@@ -553,6 +578,7 @@ impl Peer {
         self.current = match self.room(bytes) {
             Room::Line => self.in_line(self.flag_of(own, number), false),
             Room::Small => self.small(self.flag_of(own, number), false),
+            Room::Medium => self.near.slots + own.arena.medium(self.rank, own.medium_of(number)),
             Room::Slot => self.near.slots + own.arena.slot(self.rank, own.slot_of(number)),
         };
         self.received += 1;
@@ -656,6 +682,7 @@ impl Posted {
             holds_answers: false,
             credits_held: 0,
             puts_held: 0,
+            bytes_held: 0,
             distrust: 0,
             is_answered: false,
             ended: None,

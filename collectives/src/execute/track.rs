@@ -418,7 +418,7 @@ impl Track {
             Pending::Credits { to, bytes } => {
                 waits_for = Some((to, step));
                 let peer = &mut common.peers[to as usize];
-                if let Some(credits) = peer.lacks_credits(own, peer.needs_no_slot(bytes)) {
+                if let Some(credits) = peer.lacks_credits(own, peer.rooms_of(own, bytes)) {
                     peer.await_credits(own, batch, credits, true);
                 }
                 Handed::Again

@@ -9,7 +9,7 @@
 use super::{Move, Space, Spot};
 
 /// Shorter puts are copied as fast.
-pub(super) const WORTH: u64 = 4 << 10;
+pub(super) const WORTH: u64 = 8 << 10;
 
 /// Finds the copies that follow their waits, of whole puts.
 pub(super) fn landing(mut moves: Vec<Move>) -> Vec<Move> {
@@ -142,7 +142,7 @@ mod tests {
         let release = |from| Move::Release {
             from,
             rides: false,
-            held: false,
+            held: 0,
         };
         assert_eq!(waits(vec![fill(own), copy(own, scratch)]), [1]);
         assert_eq!(

@@ -55,7 +55,7 @@ impl Direct {
                 step,
                 Move::Raise { answer: true, .. }
                     | Move::Raise { ahead: true, .. }
-                    | Move::Release { held: true, .. }
+                    | Move::Release { held: 1.., .. }
             )
         });
     }
@@ -93,9 +93,9 @@ enum Move {
         src: Spot,
         bytes: u32,
     },
-    /// Gives it back. What tells of it `rides` along with a put, if such a plan has one to that rank, and may be `held`
-    /// as answers are where it is one of the small puts that an answer answers.
-    Release { from: u32, rides: bool, held: bool },
+    /// Gives it back. What tells of it `rides` along with a put, if such a plan has one to that rank, and may stay as
+    /// answers do until so many are `held`.
+    Release { from: u32, rides: bool, held: u8 },
     /// Waits for a bare signal and gives it back, in this call or a later one.
     Owe { from: u32 },
     /// Copies.

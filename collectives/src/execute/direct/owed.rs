@@ -14,9 +14,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::Move;
-use crate::arena::{Arena, SMALL};
+use crate::arena::{Arena, MEDIUM, SMALL};
 use crate::execute::op::Planned;
-use crate::execute::peer::Peer;
+use crate::execute::peer::{HELD, MEDIUM_HELD, Peer};
 
 /// What a rank owes.
 #[derive(Default)]
@@ -85,13 +85,16 @@ pub(super) fn mark_last(moves: &mut [Move]) {
     }
 }
 
-/// Marks the small puts of a plan that waits for nothing: such a rank may be far ahead of those to which it puts something.
+/// Longer puts are worth a call of the operating system each.
+const AHEAD: u64 = 4 << 10;
+
+/// Marks the short puts of a plan that waits for nothing: such a rank may be far ahead of those to which it puts something.
 pub(super) fn mark_ahead(moves: &mut [Move]) {
     let mut put = 0;
     for step in moves {
         match step {
             Move::Begin { bytes, .. } => put = u64::from(*bytes),
-            Move::Raise { ahead, .. } => *ahead = (1..=SMALL).contains(&put),
+            Move::Raise { ahead, .. } => *ahead = (1..=AHEAD).contains(&put),
             _ => {}
         }
     }
@@ -140,16 +143,24 @@ pub(super) fn mark_answers(moves: &mut [Move], owes: impl Fn(u32) -> bool) {
     }
 }
 
-/// Marks what is given back to ranks that may hear of it later, where all that they put is small.
+/// Marks what is given back to ranks that may hear of it later, where they put nothing that needs a slot.
 pub(super) fn mark_held(moves: &mut [Move], later: impl Fn(u32) -> bool) {
-    let long = |step: &Move| match step {
-        Move::Wait { from, bytes, .. } => (u64::from(*bytes) > SMALL).then_some(*from),
-        _ => None,
-    };
-    let long: HashSet<u32> = moves.iter().filter_map(long).collect();
+    let mut longest: HashMap<u32, u32> = HashMap::new();
+    for step in &*moves {
+        if let Move::Wait { from, bytes, .. } = step {
+            let longest = longest.entry(*from).or_default();
+            *longest = (*bytes).max(*longest);
+        }
+    }
     for step in moves {
-        if let Move::Release { from, held, .. } = step {
-            *held = later(*from) && !long.contains(from);
+        if let Move::Release { from, held, .. } = step
+            && later(*from)
+        {
+            *held = match longest.get(from).map(|bytes| u64::from(*bytes)) {
+                Some(0..=SMALL) => HELD as u8,
+                Some(0..=MEDIUM) => MEDIUM_HELD as u8,
+                _ => 0,
+            };
         }
     }
 }
@@ -189,7 +200,7 @@ mod tests {
     use unisono_plan::Blocks;
 
     use super::*;
-    use crate::execute::peer::{Fetch, HELD, Near, Own, Way, most_held};
+    use crate::execute::peer::{Fetch, Near, Own, Way, most_held};
 
     fn hear(from: u32) -> [Move; 2] {
         let wait = Move::Wait {
@@ -198,7 +209,7 @@ mod tests {
             blocks: Blocks::NONE,
             land: None,
         };
-        let (rides, held) = (false, false);
+        let (rides, held) = (false, 0);
         [wait, Move::Release { from, rides, held }]
     }
 
@@ -280,21 +291,26 @@ mod tests {
                     from,
                     bytes,
                     blocks,
+                    land: None,
                 },
                 release,
             ]
         };
-        let large = SMALL as u32 + 1;
-        let mut moves = [put_by(1, 4), put_by(2, 4), put_by(2, large), put_by(3, 4)].concat();
-        moves.extend([put(1, 0), put(2, 0)].concat());
+        let [medium, large] = [SMALL as u32 + 1, MEDIUM as u32 + 1];
+        let puts = [(1, 4), (2, 4), (2, large), (3, 4), (4, medium), (4, 4)];
+        let mut moves = puts.map(|(from, bytes)| put_by(from, bytes)).concat();
+        moves.extend([1, 2, 4].map(|to| put(to, 0)).concat());
         mark_answers(&mut moves, |_| true);
-        assert_eq!(answers(&moves), [1, 2]);
+        assert_eq!(answers(&moves), [1, 2, 4]);
         let held = |step: &Move| match step {
-            Move::Release { from, held, .. } => held.then_some(*from),
+            Move::Release { from, held, .. } => Some((*from, u64::from(*held))),
             _ => None,
         };
         let held: Vec<_> = moves.iter().filter_map(held).collect();
-        assert_eq!(held, [1], "2 puts something large, and 3 is not answered");
+        // 2 puts something large, and 3 is not answered.
+        let [small, medium] = [HELD, MEDIUM_HELD];
+        let wanted = [(1, small), (2, 0), (2, 0), (3, 0), (4, medium), (4, medium)];
+        assert_eq!(held, wanted);
     }
 
     #[test]
@@ -351,13 +367,18 @@ mod tests {
             };
             let most = most(&arena, arena.few_flags());
             assert!(arena.credit() < most as u64 + 1, "{depth} slots");
-            // Where credits are held, of small puts, there are more flags.
+            // Where credits are held, of puts without slots, there are more flags.
             let most = super::most(&arena, arena.data_flags()) as u64;
-            let told_late = (most_held(&arena) + 1) * arena.credit();
-            assert!(
-                told_late <= HELD.max(arena.credit()) && told_late < most,
-                "{depth} slots"
-            );
+            for (held, rooms) in [
+                (HELD, arena.data_flags()),
+                (MEDIUM_HELD, arena.medium_places()),
+            ] {
+                let told_late = (most_held(&arena, held) + 1) * arena.credit();
+                assert!(told_late <= held.max(arena.credit()), "{depth} slots");
+                assert!(told_late < most, "{depth} slots");
+                let half = u64::from(rooms) / 2;
+                assert!(told_late <= half.max(arena.credit()), "{depth} slots");
+            }
         }
     }
 
@@ -393,7 +414,8 @@ mod tests {
                         told += u64::from(receiver.give_back(&own));
                     }
                     owed += 1;
-                    if let Some(credits) = sender.lacks_credits(&own, true) {
+                    let rooms = sender.rooms_of(&own, 0);
+                    if let Some(credits) = sender.lacks_credits(&own, rooms) {
                         assert!(
                             credits <= told,
                             "{depth} slots, call {call}: {credits} of {told}"

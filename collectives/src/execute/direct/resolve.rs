@@ -103,7 +103,7 @@ impl Resolving<'_> {
             Action::Release { from } => self.moves.push(Move::Release {
                 from: *from,
                 rides: false,
-                held: false,
+                held: 0,
             }),
             Action::Copy { dst, src } => {
                 let (dst, src) = (self.place(dst, piece)?, self.place(src, piece)?);

@@ -372,7 +372,7 @@ impl Around<'_> {
                 } else if answer && self.answers.may_wait() {
                     posted.holds_answers |= was_empty;
                     self.answers.held = true;
-                } else if ahead && self.answers.is_quick() && posted.may_hold() {
+                } else if ahead && self.answers.is_quick() && posted.may_hold(bytes) {
                     *self.held_back = true;
                     posted.holds_answers = false;
                     self.answers.held = true;
@@ -482,19 +482,19 @@ impl Around<'_> {
         peer.take(own, Blocks::NONE, 0);
         self.owed.count -= 1;
         // What is owed answers a put.
-        self.release(from, true, false);
+        self.release(from, true, 0);
         true
     }
 
     #[inline]
-    fn release(&mut self, from: u32, rides: bool, held: bool) {
+    fn release(&mut self, from: u32, rides: bool, held: u8) {
         let own = self.own;
         let peer = &mut self.peers[from as usize];
         if !peer.give_back(own) {
             return;
         }
         let Way::Mapped { bell, .. } = peer.way else {
-            let held = held && self.answers.may_wait();
+            let held = u64::from(self.answers.may_wait()) * u64::from(held);
             match peer.post_credit(own, rides, held) {
                 Goes::Later => self.answers.held = true,
                 Goes::Along => *self.held_back = true,
@@ -540,8 +540,7 @@ unsafe fn copy(dst: u64, src: u64, bytes: u32) {
 /// Whether a peer has room for the next put.
 #[inline(always)]
 fn has_room(own: &Own, peer: &mut Peer, bytes: u64) -> bool {
-    let slotless = peer.needs_no_slot(bytes);
-    if let Some(credits) = peer.lacks_credits(own, slotless) {
+    if let Some(credits) = peer.lacks_credits(own, peer.rooms_of(own, bytes)) {
         let Line { flag, counter } = peer.credit();
         // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
         if !unsafe { flag::pass(flag, counter, credits - peer.credits(), None) } {
@@ -549,7 +548,7 @@ fn has_room(own: &Own, peer: &mut Peer, bytes: u64) -> bool {
         }
         peer.have_credits(credits);
     }
-    bytes == 0 || peer.can_fill(own)
+    bytes == 0 || peer.can_fill(own, bytes)
 }
 
 /// Whether the next put of a peer has come already.

@@ -6,18 +6,21 @@
 
 use unisono_hal::{Landing, Queue, State};
 
-use super::{Lies, Own, Peer, Posted, Run, SLOTS_WINDOW, Way, credit};
-use crate::arena::{Arena, Counter, SMALL};
+use super::{Lies, Own, Peer, Posted, Room, Run, SLOTS_WINDOW, Way, credit};
+use crate::arena::{Arena, Counter, MEDIUM_PLACES, SMALL};
 use crate::execute::direct::flag;
 use crate::execute::track::BUDGET;
 
 /// Puts that are given back before a posted peer is told of all of them, where that may wait: half of what it has flags
-/// for, so that it never stands still for want of what is held.
+/// for, or places, so that it never stands still for want of what is held.
 pub(in crate::execute) const HELD: u64 = 64;
+/// See [`HELD`].
+pub(in crate::execute) const MEDIUM_HELD: u64 = MEDIUM_PLACES as u64 / 2;
 
-/// Small puts of a rank that is far ahead that go out together: then a call of the operating system is a small part of
-/// what each costs.
+/// Puts of a rank that is far ahead that go out together, and their bytes, at most: then a call of the operating system is
+/// a small part of what each costs.
 const TOGETHER: u32 = 16;
+const TOGETHER_BYTES: u64 = 16 << 10;
 
 /// Puts that are copied before a link is lent one again that did not let go at once.
 const DISTRUST: u32 = 64;
@@ -32,16 +35,19 @@ pub(in crate::execute) enum Goes {
     Later,
 }
 
-/// Credits of puts without slots that may be held.
-pub(in crate::execute) fn most_held(arena: &Arena) -> u64 {
-    (HELD / arena.credit()).saturating_sub(1)
+/// Credits that may be held where so many puts may have been given back.
+pub(in crate::execute) fn most_held(arena: &Arena, held: u64) -> u64 {
+    (held / arena.credit()).saturating_sub(1)
 }
 
 impl Peer {
-    /// Whether a put of so many bytes needs a flag alone, and no slot: what is owed to a peer are such.
+    /// Puts of so many bytes for which there is room. One of nothing needs a flag alone: what is owed to a peer are such.
     #[inline]
-    pub(in crate::execute) fn needs_no_slot(&self, bytes: u64) -> bool {
-        bytes == 0 || self.room(bytes).is_small()
+    pub(in crate::execute) fn rooms_of(&self, own: &Own, bytes: u64) -> u32 {
+        match bytes {
+            0 => self.flags(own),
+            _ => self.rooms(own, self.room(bytes)),
+        }
     }
 
     /// Whether a link might let puts land elsewhere than in their slots.
@@ -57,10 +63,14 @@ impl Peer {
             let flag = own.arena.data_flag(self.rank, self.flag_of(own, number));
             (self.near.signal_host + flag, number / flags + 1)
         };
-        let before = number.checked_sub(own.arena.depth.into());
+        let room = self.room(bytes);
+        let before = number.checked_sub(self.rooms(own, room).into());
         let landing = Landing {
             window: SLOTS_WINDOW,
-            offset: own.arena.slot(self.rank, own.slot_of(number)),
+            offset: match room {
+                Room::Medium => own.arena.medium(self.rank, own.medium_of(number)),
+                _ => own.arena.slot(self.rank, own.slot_of(number)),
+            },
             to,
             bytes,
             until: raised(number),
@@ -138,19 +148,19 @@ impl Peer {
         }
     }
 
-    /// Whether the next slot to send from is free of what the link may still read.
+    /// Whether the room from which the next put is sent is free of what the link may still read.
     #[inline]
-    pub(in crate::execute) fn can_fill(&mut self, own: &Own) -> bool {
+    pub(in crate::execute) fn can_fill(&mut self, own: &Own, bytes: u64) -> bool {
         if !matches!(self.way, Way::Posted(_)) {
             return true;
         }
         self.reap(own);
-        let slot = self.near.sends + own.arena.slot(self.rank, own.slot_of(self.sent));
+        let start = self.next_slot(own, self.room(bytes));
         let Way::Posted(posted) = &self.way else {
             return true;
         };
-        let end = slot + own.arena.slot_bytes;
-        let overlaps = |source: &super::Source| source.from < end && slot < source.to;
+        let end = start + bytes;
+        let overlaps = |source: &super::Source| source.from < end && start < source.to;
         !posted.outstanding.iter().any(overlaps)
     }
 
@@ -178,15 +188,16 @@ impl Peer {
     }
 
     /// Posts that slots were given back; it goes out with what is pushed next. That may be the next put if one `rides`,
-    /// or messages went both ways of late. One that is `held` stays until there are as many as the peer may do without.
+    /// or messages went both ways of late. It stays until `held` puts were given back of which the peer was not told.
     #[inline]
-    pub(in crate::execute) fn post_credit(&mut self, own: &Own, rides: bool, held: bool) -> Goes {
+    pub(in crate::execute) fn post_credit(&mut self, own: &Own, rides: bool, held: u64) -> Goes {
         let Way::Posted(posted) = &mut self.way else {
             return Goes::Along;
         };
         let is_first = posted.batch.is_empty();
         posted.batch.put(&credit(own));
-        if held && posted.plain && posted.credits_held < most_held(&own.arena) {
+        let held = held.min(u64::from(posted.plain) * HELD);
+        if posted.credits_held < most_held(&own.arena, held) {
             posted.holds_answers |= is_first;
             posted.credits_held += 1;
             return Goes::Later;
@@ -209,7 +220,7 @@ impl Posted {
             return true;
         }
         (self.credit_held, self.holds_answers) = (false, false);
-        (self.credits_held, self.puts_held) = (0, 0);
+        (self.credits_held, self.puts_held, self.bytes_held) = (0, 0, 0);
         if !self.batch.is_empty() {
             if self.link.submit(&mut self.batch).is_err() || !self.batch.is_empty() {
                 return false;
@@ -219,11 +230,12 @@ impl Posted {
         self.poll()
     }
 
-    /// Whether one more put may stay where it is, behind others.
+    /// Whether one more put of so many bytes may stay where it is, behind others.
     #[inline]
-    pub(in crate::execute) fn may_hold(&mut self) -> bool {
+    pub(in crate::execute) fn may_hold(&mut self, bytes: u64) -> bool {
         self.puts_held += 1;
-        self.puts_held < TOGETHER
+        self.bytes_held += bytes;
+        self.puts_held < TOGETHER && self.bytes_held < TOGETHER_BYTES
     }
 
     /// As [`push`](Self::push), but that answers stay where they are.
