@@ -134,7 +134,7 @@ pub struct Fabric {
     /// What links carry where a rank writes into a peer's window, if that is less.
     pub(super) written: Rate,
     /// Ranks on each core, where these are more.
-    crowd: Ratio,
+    pub(super) crowd: Ratio,
     /// How ranks read each other's memory, or why they do not.
     reads: Result<Reads, Arc<str>>,
     /// The fingerprint of the fabric of which this one is a calibrated version.

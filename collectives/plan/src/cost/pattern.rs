@@ -10,6 +10,8 @@ use super::rate::{Rate, Ratio};
 pub(super) struct Pattern {
     pub(super) alpha_ps: u128,
     pub(super) rate: Rate,
+    /// The same where no other rank of a core works.
+    pub(super) lone_rate: Rate,
     /// Whether some link is served by a core.
     pub(super) by_core: bool,
     /// What the costliest message takes a core, at each end: while all ranks work, and alone. 0 where that is not more
@@ -57,6 +59,7 @@ impl Pattern {
         Pattern {
             alpha_ps: self.alpha_ps.max(other.alpha_ps),
             rate: self.rate.min(other.rate),
+            lone_rate: self.lone_rate.min(other.lone_rate),
             by_core: self.by_core || other.by_core,
             message_ps: self.message_ps.max(other.message_ps),
             lone_message_ps: self.lone_message_ps.max(other.lone_message_ps),
@@ -73,12 +76,36 @@ impl Pattern {
         rate.time(all.over(u128::from(of.max(1))))
     }
 
-    /// The same round where one rank alone sends, or receives: it has a core to itself while the others wait.
-    pub(super) fn of_root(self) -> Pattern {
+    /// The same round where one rank alone sends, or receives: it has a core to itself but for the others' ends of one
+    /// message each. `crowd` is the ranks on each core.
+    pub(super) fn of_root(self, crowd: Ratio) -> Pattern {
+        let fan = u128::from(self.fan.max(1));
+        let works = Ratio::new((fan - 1) * crowd.den + crowd.num, fan * crowd.den);
         Pattern {
             // A phase counts both ends.
             message_ps: self.lone_message_ps.div_ceil(2),
+            rate: self.rate_of(works),
             ..self
+        }
+    }
+
+    /// The same round where so many of the ranks take part.
+    pub(super) fn of_some(self, some: u32, ranks: u32, crowd: Ratio) -> Pattern {
+        let crowd = crowd.part(some.min(ranks).into(), ranks.into());
+        let crowd = crowd.at_least_one();
+        Pattern {
+            message_ps: (self.lone_message_ps * crowd.num).div_ceil(crowd.den),
+            rate: self.rate_of(crowd),
+            ..self
+        }
+    }
+
+    /// What a link carries where its core has so many times its work to do. Where no message is a call of the operating
+    /// system ranks wait for each other in turns, and it is as if all worked.
+    fn rate_of(&self, works: Ratio) -> Rate {
+        match self.by_core && self.lone_message_ps > 0 {
+            true => self.lone_rate.shared(works),
+            false => self.rate,
         }
     }
 
@@ -163,9 +190,11 @@ impl<L: Fn(u32, u32) -> Link> Survey<'_, L> {
                 message_ps,
                 port,
             } = self.crowded(from, to);
-            let alone = (self.link)(from, to).message_ps;
+            let lone = (self.link)(from, to);
+            let raised = lone.rate.raised(most.into(), weight.into());
+            pattern.lone_rate = pattern.lone_rate.min(raised);
             pattern.message_ps = pattern.message_ps.max(message_ps.into());
-            pattern.lone_message_ps = pattern.lone_message_ps.max(alone.into());
+            pattern.lone_message_ps = pattern.lone_message_ps.max(lone.message_ps.into());
             sent[from as usize] += 1;
             if let Some(Port { id, rate }) = port {
                 ports

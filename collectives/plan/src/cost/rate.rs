@@ -108,6 +108,10 @@ impl Ratio {
         self.times(u128::from(num)).over(u128::from(den))
     }
 
+    pub(super) fn at_least_one(self) -> Self {
+        Ratio::new(self.num.max(self.den), self.den)
+    }
+
     pub(super) fn over(self, divisor: u128) -> Self {
         Ratio::new(self.num, self.den.saturating_mul(divisor))
     }

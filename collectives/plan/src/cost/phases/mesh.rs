@@ -15,7 +15,7 @@ pub(super) fn direct(work: &mut Work, m: &Message<'_>) {
 
 pub(super) fn one_shot(work: &mut Work, op: Op, m: &Message<'_>) {
     let mesh = match op.root() {
-        Some(_) => m.fabric.mesh.of_root(),
+        Some(_) => m.fabric.mesh.of_root(m.fabric.crowd),
         None => m.fabric.mesh,
     };
     let sums = m.s.times(u128::from(m.p) - 1);

@@ -2,6 +2,8 @@
 
 use crate::ir::Op;
 
+use super::super::pattern::Pattern;
+use super::super::rate::Ratio;
 use super::{Message, Overlap, Work};
 
 pub(super) fn binomial(work: &mut Work, op: Op, m: &Message<'_>) {
@@ -73,17 +75,26 @@ pub(super) fn double_binary_tree(work: &mut Work, op: Op, m: &Message<'_>) {
 }
 
 fn down(work: &mut Work, m: &Message<'_>) {
-    for &shift in &m.fabric.shifts {
-        work.rounds(shift, 1, m.s, Overlap::Latency);
+    for (k, &shift) in m.fabric.shifts.iter().enumerate() {
+        work.rounds(level(shift, k, m), 1, m.s, Overlap::Latency);
     }
     work.copied.push(m.s);
 }
 
 fn up(work: &mut Work, m: &Message<'_>) {
-    for &shift in &m.fabric.shifts_down {
-        work.rounds(shift, 1, m.s, Overlap::Latency);
-        work.reduced.push(m.s);
+    for (k, &shift) in m.fabric.shifts_down.iter().enumerate() {
+        work.rounds(level(shift, k, m), 1, m.s, Overlap::Latency);
+        // The speed is that of a core of which all ranks reduce; here `2^k` do.
+        let crowd = m.fabric.crowd;
+        let busy = crowd.part(1 << k, m.p.into()).at_least_one();
+        let part = Ratio::new(busy.num * crowd.den, busy.den * crowd.num);
+        work.reduced.push(m.s.times(part.num).over(part.den));
     }
+}
+
+/// The level of a tree at which `2^k` ranks send, or receive.
+fn level(shift: Pattern, k: usize, m: &Message<'_>) -> Pattern {
+    shift.of_some(2 << k.min(30), m.p, m.fabric.crowd)
 }
 
 /// The root's part of a binomial scatter, or gather: ever larger subtrees.
