@@ -218,24 +218,39 @@ fn the_root_runs_ahead() {
     }
 }
 
-/// Over shared memory by many calls of up to 1 KiB, so that ranks that share a core change seldom.
+/// By many calls of up to 1 KiB, so that ranks that share a core change seldom, and over links by some that are longer.
 #[test]
-fn the_root_runs_far_ahead_in_shared_memory() {
-    const FAR: u32 = 100;
-    let _limit = watchdog("the_root_runs_far_ahead_in_shared_memory", LIMIT);
-    for bytes in [4, 33, 1024] {
+fn the_root_runs_far_ahead() {
+    let _limit = watchdog("the_root_runs_far_ahead", LIMIT);
+    let [mapped, posted] = WITHOUT;
+    let cases = [
+        (mapped, 4, 100),
+        (mapped, 33, 100),
+        (mapped, 1024, 100),
+        (posted, 4, 100),
+        (posted, 1024, 100),
+        (posted, 1025, 28),
+        (posted, 4096, 28),
+    ];
+    for (without, bytes, far) in cases {
         let ahead = Arc::new(Barrier::new(3));
-        let adjust = |options: &mut InitOptions| options.timeouts.op = Duration::from_secs(5);
+        let adjust = move |options: &mut InitOptions| {
+            do_without(without, options);
+            options.timeouts.op = Duration::from_secs(5);
+        };
         threads(3, adjust, move |world| {
+            world.barrier().expect("barrier");
+            // What begins over a link is told of once, and not before it stands.
+            few_broadcasts(&world, 1);
             world.barrier().expect("barrier");
             if world.rank() != 0 {
                 ahead.wait();
             }
-            for round in 0..FAR {
+            for round in 0..far {
                 let sent = round as u8;
                 let mut data = vec![if world.rank() == 0 { sent } else { u8::MAX }; bytes];
                 world.broadcast(&mut data, 0).expect("broadcast");
-                assert_eq!(data, vec![sent; bytes]);
+                assert_eq!(data, vec![sent; bytes], "{bytes} bytes, round {round}");
             }
             if world.rank() == 0 {
                 ahead.wait();
@@ -243,6 +258,71 @@ fn the_root_runs_far_ahead_in_shared_memory() {
             world.barrier().expect("barrier");
         });
     }
+}
+
+/// Puts of a rank that is far ahead go out together, but not later than others need them: when it computes, or waits for
+/// something else. In processes of their own: in one, a waiting rank drives the others' links.
+#[test]
+fn who_is_ahead_and_computes_holds_nobody_up() {
+    const CALLS: u32 = 45;
+    const COMPUTES: Duration = Duration::from_secs(3);
+    let _limit = watchdog("who_is_ahead_and_computes_holds_nobody_up", LIMIT);
+    let job = Job::new("who_is_ahead_and_computes_holds_nobody_up", 2);
+    let ranks = job.start(|rank| {
+        over_all_links(&rank, |world| {
+            let is_ahead = world.rank() == 0;
+            let mut message = [0_u8; 20];
+            let mut kinds: [&mut dyn FnMut(); 2] =
+                [&mut || few_broadcasts(world, 1), &mut || match is_ahead {
+                    true => world.send(&message, 1).expect("sent"),
+                    false => world.recv(&mut message, 0).expect("received"),
+                }];
+            for call in &mut kinds {
+                world.barrier().expect("barrier");
+                let since = Instant::now();
+                (0..CALLS).for_each(|_| call());
+                match is_ahead {
+                    true => sleep(COMPUTES),
+                    false => assert!(since.elapsed() < COMPUTES / 2, "{:?}", since.elapsed()),
+                }
+                // And where a call waits behind them.
+                (0..CALLS).for_each(|_| call());
+                world.barrier().expect("barrier");
+            }
+        });
+    });
+    let _ = ranks.succeed();
+}
+
+/// A communicator's links end with it, though something of it is kept: peers hear at once that this rank has left.
+#[test]
+fn links_end_with_their_communicator() {
+    const KEPT: Duration = Duration::from_secs(4);
+    let _limit = watchdog("links_end_with_their_communicator", LIMIT);
+    let job = Job::new("links_end_with_their_communicator", 2);
+    let ranks = job.start(|rank| {
+        let world = rank.init(|options| do_without(WITHOUT[1], options));
+        world.barrier().expect("barrier");
+        if world.rank() == 0 {
+            let sending = world.start_send(world.buffer::<u32>(2).expect("memory"), 1);
+            let sending = sending.expect("started");
+            while !sending.is_done().expect("sent") {
+                sleep(Duration::from_millis(1));
+            }
+            drop(world);
+            sleep(KEPT);
+            drop(sending);
+        } else {
+            let mut got = [0_u32; 2];
+            world.recv(&mut got, 0).expect("received");
+            let since = Instant::now();
+            while world.send(&got, 0).is_ok() {
+                sleep(Duration::from_millis(10));
+                assert!(since.elapsed() < KEPT / 2, "it has left");
+            }
+        }
+    });
+    let _ = ranks.succeed();
 }
 
 fn few_broadcasts(world: &Communicator, count: u32) {
@@ -334,12 +414,25 @@ fn a_root_that_computes_holds_nobody_up() {
 #[test]
 fn who_only_receives_gives_back_at_once() {
     const LATE: Duration = Duration::from_millis(200);
-    const COMPUTES: Duration = Duration::from_secs(3);
+    const COMPUTES: Duration = Duration::from_secs(2);
     let _limit = watchdog("who_only_receives_gives_back_at_once", LIMIT);
     let job = Job::new("who_only_receives_gives_back_at_once", 2);
-    let ranks = job.start(|rank| {
-        over_all_links(&rank, |world| {
-            let mut message = [0_u8; 100];
+    let [mapped, posted] = WITHOUT;
+    // Bytes of a message, and places for as many: flags, slots, or those that links have.
+    let cases = [
+        (mapped, 100, 128),
+        (mapped, 2000, 8),
+        (posted, 100, 128),
+        (posted, 2000, 32),
+    ];
+    let ranks = job.start(move |rank| {
+        for (without, bytes, places) in cases {
+            let world = rank.init(|options| {
+                options.job.push_str(&format!("-{bytes}-{without:?}"));
+                do_without(without, options);
+                options.memory.slots = 8;
+            });
+            let mut message = vec![0_u8; bytes];
             let mut pass = |count| {
                 for _ in 0..count {
                     match world.rank() {
@@ -350,22 +443,25 @@ fn who_only_receives_gives_back_at_once() {
             };
             world.barrier().expect("barrier");
             if world.rank() == 0 {
-                // With the barrier's signal as many as there are slots.
-                pass(7);
+                // With the barrier's signal as many as there are places.
+                pass(places - 1);
                 sleep(2 * LATE);
                 let since = Instant::now();
                 // All were given back.
-                pass(8);
+                pass(places);
                 let took = since.elapsed();
-                assert!(took < COMPUTES / 2, "{took:?}");
+                assert!(
+                    took < COMPUTES / 2,
+                    "{bytes} bytes without {without:?}: {took:?}"
+                );
             } else {
                 sleep(LATE);
-                pass(7);
+                pass(places - 1);
                 sleep(COMPUTES);
-                pass(8);
+                pass(places);
             }
             world.barrier().expect("barrier");
-        });
+        }
     });
     let _ = ranks.succeed();
 }

@@ -6,10 +6,31 @@
 //! back, or the call ends, it has to have let go ([`Move::Settle`]). Most let go at once, as they copy; to one that does
 //! not no more is lent for a while ([`Peer::lends`](crate::execute::peer::Peer::lends)).
 
+use std::collections::HashSet;
+
 use super::{Move, Space, Spot};
 
 /// Shorter puts are copied as fast.
 pub(super) const WORTH: u64 = 8 << 10;
+
+/// Lets links read only what goes to ranks that are waited for later: others may not look for long, and a call that waits
+/// for nothing of them does not wait until they do.
+pub(super) fn lending(mut moves: Vec<Move>) -> Vec<Move> {
+    let mut awaited = HashSet::new();
+    for step in moves.iter_mut().rev() {
+        match *step {
+            Move::Wait { from, .. } => {
+                awaited.insert(from);
+            }
+            Move::Fill { to, src, bytes } if !awaited.contains(&to) => {
+                let dst = Spot(Space::Fill.base());
+                *step = Move::Copy { dst, src, bytes };
+            }
+            _ => {}
+        }
+    }
+    moves
+}
 
 /// Finds the copies that follow their waits, of whole puts.
 pub(super) fn landing(mut moves: Vec<Move>) -> Vec<Move> {
@@ -166,6 +187,27 @@ mod tests {
         };
         assert_eq!(waits(vec![fill(beside), sum]), [1]);
         assert_eq!(waits(vec![copy(own, scratch), release(2)]), [0; 0]);
+    }
+
+    #[test]
+    fn only_what_goes_to_ranks_that_are_waited_for_is_lent() {
+        let wait = Move::Wait {
+            from: 1,
+            bytes: 0,
+            blocks: Blocks::NONE,
+            land: None,
+        };
+        let lent = |moves: Vec<Move>| {
+            let moves = lending(moves);
+            moves
+                .iter()
+                .filter(|step| matches!(step, Move::Fill { .. }))
+                .count()
+        };
+        let put = fill(spot(Space::In, 0));
+        assert_eq!(lent(vec![put, wait]), 1);
+        assert_eq!(lent(vec![wait, put]), 0);
+        assert_eq!(lent(vec![put, Move::Owe { from: 1 }]), 0);
     }
 
     #[test]

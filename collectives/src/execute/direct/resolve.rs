@@ -56,7 +56,8 @@ impl Direct {
         );
         let owes = rooted && owed::defer(&mut moves);
         if posted {
-            (moves, steps) = in_place::settled(in_place::landing(moves), steps);
+            moves = in_place::landing(in_place::lending(moves));
+            (moves, steps) = in_place::settled(moves, steps);
             owed::mark_last(&mut moves);
             owed::mark_rides(&mut moves);
             if owes || matches!(op, Op::Send { .. }) {

@@ -9,9 +9,9 @@ use super::put::Source;
 use crate::wire::FRAME_BYTES;
 
 /// Bytes of copies at once. A put that finds no room waits for the peer's word instead.
-const RING: u64 = 256 << 10;
-/// Longer puts are not copied: the peer's word costs less. A shorter one does not wait for a peer that
-/// does not look.
+const RING: u64 = 512 << 10;
+/// Longer puts are not copied: the peer's word, a call of the operating system and a frame, costs less. A shorter one does
+/// not wait for a peer that does not look.
 pub(crate) const KEEP_MAX: u64 = 64 << 10;
 
 /// The copies of one connection's puts; its memory is there from the first on.
