@@ -32,7 +32,7 @@ const SHRINKS: u64 = 1 << 62;
 /// How often deadlines of calls that nobody waits for are looked at.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How often answers that are held back are looked for, while there are any.
+/// How often what is held back for links is looked for, while there is anything. Looking costs some microseconds.
 const ANSWERS: Duration = Duration::from_micros(200);
 
 /// How often, while this rank's queues are to become quiet after a failure.

@@ -1,43 +1,51 @@
-//! Bare signals for which the other rank leaves its wait owed: they may stay here for a while.
+//! What a posted link may be given later, so that it goes out together: each call of the operating system costs more than a
+//! short message, and wakes the other rank.
 //!
-//! Each would cost this rank a call of the operating system and the other a wake-up, once a call, for nothing but to
-//! say that both called the same. The other rank does not stop for one: it runs ahead, by as much as it has room and
-//! may owe. So where a link is posted and calls of one plan repeat, answers lie in the link's batch until one of these:
+//! Where calls of one plan repeat, three things may lie in a link's batch for a while:
 //!
-//! - A credit goes to that rank, or anything else: they go along. A plan with an answer waits for a put of that rank's,
-//!   so a credit comes once in [`Arena::credit`](crate::arena::Arena::credit) calls. That is less than what may be owed
-//!   ([`most`](super::owed::most)): a rank that runs ahead in calls of that plan never waits for an answer that is held.
-//! - This rank begins a call of another plan, or waits for longer than a moment.
-//! - It makes no call: the progress thread looks for them as long as there are any, each millisecond, and sends them
-//!   if no call has begun since it looked last. So a rank that computes holds up for two milliseconds at most one that
-//!   has gone on to another call, and needs them.
+//! - *Answers*: bare signals for which the other rank leaves its wait owed, to say that both called the same. That rank does
+//!   not stop for one: it runs ahead, by as much as it has room and may owe.
+//! - *Credits* of puts that needed no slot, and that are answered or come from a rank that sends messages: of such there is
+//!   room for many ([`HELD`](crate::execute::peer::HELD)), and half of them are told of at once.
+//! - *Puts* of a rank that waits for nothing in its calls, the root of a broadcast say, while they come quickly one after
+//!   the other: the other ranks have those before them to go on with.
 //!
-//! Where holding them back was in vain, as they went for one of the last two reasons, the next ones go at once.
+//! They go out when one of these comes first:
+//!
+//! - Enough are together, or something else goes to that rank. No rank ever waits for want of what is held: what may be
+//!   owed ([`most`](super::owed::most)) and what there is room for is more.
+//! - This rank begins a call of another plan, or waits: for longer than a moment, or at all where puts are held.
+//! - It makes no call: the progress thread looks for them as long as there are any, five times a millisecond, and sends
+//!   them if no call has begun since it looked last. So a rank that computes holds up another for less than a millisecond.
+//!
+//! Where holding answers back was in vain, as they went for one of the last two reasons, the next ones go at once.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::execute::op::Planned;
 
-/// Which answers may be held back.
+/// What may be held back now.
 #[derive(Default)]
 pub(in crate::execute) struct Answers {
-    /// The plan of the last calls, if it has any.
+    /// The plan of the last calls, if it has anything to hold back.
     by: Option<Arc<Planned>>,
     /// So much in favour of holding them back.
     score: u8,
-    /// The number of the last op when the progress thread looked for them.
+    /// The number of the last op when the progress thread looked for what is held.
     looked: u64,
-    /// Whether any may lie in a batch.
+    /// Whether anything may lie in a batch.
     pub held: bool,
     /// When the last call began, and whether the current one came quickly behind it.
     began: Option<Instant>,
     is_quick: bool,
 }
 
+/// Between two calls of which the second comes quickly behind the first: about what a call of the operating system takes,
+/// which it costs to send a put by itself.
 const QUICK: Duration = Duration::from_micros(10);
 
-/// Calls of one plan before answers are held back.
+/// Calls of one plan before anything is held back.
 const REPEATS: u8 = 8;
 
 impl Answers {

@@ -1,7 +1,8 @@
 //! A posted link that the calling thread serves by itself, for short calls.
 //!
 //! Puts are filled in the slots from which links send, as a stream would on a device: a call may then return before
-//! its link has let go of them. Nothing rings a doorbell: what is posted is there.
+//! its link has let go of them. Nothing rings a doorbell: what is posted is there. Where the other rank is waited for in
+//! any case, long puts are not copied (`direct/in_place.rs`).
 #![allow(unsafe_code, reason = "flags are words at addresses of arenas")]
 
 use unisono_hal::{Landing, Queue, State};
