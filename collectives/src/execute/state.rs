@@ -474,7 +474,7 @@ fn submit_links(common: &mut Common) -> Result<bool> {
 }
 
 /// Does something with every posted link. One that its peer has ended after it got all is left
-/// alone from then on: what is still to be sent are slots given back.
+/// alone from then on: what is still to be sent are slots given back, and signals.
 fn drive_links(
     common: &mut Common,
     call: Option<Call>,
@@ -485,8 +485,12 @@ fn drive_links(
         let Way::Posted(posted) = &mut peer.way else {
             continue;
         };
-        if posted.ended.is_some() {
+        if let Some(ended) = &posted.ended {
+            let error = ended.error.clone();
             posted.batch.clear();
+            if !peer.has_all(&common.own) {
+                return Err(link_error(error, peer.rank, call));
+            }
             continue;
         }
         match drive(peer.rank, posted) {

@@ -151,7 +151,19 @@ impl Case {
     pub(crate) fn must_hear(&self, rank: u32, other: u32) -> bool {
         match self.op {
             _ if rank == other => false,
-            Op::Broadcast { root } | Op::Scatter { root } => rank == root || other == root,
+            Op::Broadcast { root } | Op::Scatter { root } if rank == root => {
+                // Those to which it puts something.
+                let distance = (other + self.ranks - root) % self.ranks;
+                let is = |algorithm: Algorithm| self.algorithm == Family::from(algorithm);
+                if is(Algorithm::Chain) {
+                    distance == 1
+                } else if is(Algorithm::Binomial) || is(Algorithm::ScatterAllGather) {
+                    distance.is_power_of_two()
+                } else {
+                    true
+                }
+            }
+            Op::Broadcast { root } | Op::Scatter { root } => other == root,
             Op::Reduce { root } | Op::Gather { root } => rank == root,
             // The executor leaves out what would tell the sender of its receiver.
             Op::Send { to } => (rank, other) == (to, self.sender()),

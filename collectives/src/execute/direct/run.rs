@@ -453,13 +453,13 @@ impl Around<'_> {
     #[cold]
     pub(in crate::execute) fn make_up_posted(&mut self) -> bool {
         let mut is_all = true;
-        for from in 0..self.peers.len() as u32 {
-            let peer = |peers: &[Peer]| match &peers[from as usize] {
-                peer if !matches!(&peer.way, Way::Posted(posted) if posted.ended.is_none()) => true,
-                peer => peer.owed.is_empty(),
+        for from in 0..self.peers.len() {
+            let brings = |peer: &Peer| match &peer.way {
+                Way::Posted(posted) => posted.ended.is_none() && !peer.owed.is_empty(),
+                Way::Own | Way::Mapped { .. } => false,
             };
-            while !peer(self.peers) {
-                if !self.make_up(from) {
+            while brings(&self.peers[from]) {
+                if !self.make_up(from as u32) {
                     is_all = false;
                     break;
                 }

@@ -124,7 +124,8 @@ impl Peer {
         let Way::Posted(posted) = &mut self.way else {
             return true;
         };
-        let is_lent = |source: &super::Source| !slots.contains(&source.from);
+        // Bare signals have no source.
+        let is_lent = |source: &super::Source| source.to > 0 && !slots.contains(&source.from);
         let any = posted.outstanding.iter().any(is_lent);
         if any {
             posted.distrust = DISTRUST;
@@ -217,8 +218,7 @@ impl Posted {
     #[inline]
     pub(in crate::execute) fn push(&mut self) -> bool {
         if self.ended.is_some() {
-            self.batch.clear();
-            return true;
+            return self.batch.is_empty();
         }
         (self.credit_held, self.holds_answers) = (false, false);
         (self.credits_held, self.puts_held, self.bytes_held) = (0, 0, 0);
@@ -243,7 +243,7 @@ impl Posted {
     #[inline]
     pub(in crate::execute) fn go_on(&mut self) -> bool {
         match self.holds_answers {
-            true => self.ended.is_some() || self.poll(),
+            true => self.ended.is_none() && self.poll(),
             false => self.push(),
         }
     }
