@@ -16,7 +16,7 @@
 //!
 //! A put takes the next data flag and, if it is large, the next of the D slots. Between CPUs that share memory a put of
 //! up to [`INLINE`] bytes lies in the second half of its flag's line, where the peer reads it with
-//! the flag: one cache line goes from core to core and not two. One of up to [`SMALL`] has a place of its own for each
+//! the flag: one cache line goes from core to core and not two. One of up to 1 KiB has a place of its own for each
 //! flag, also where a posted link carries it, which has places for longer ones too. There are more flags than slots, so that a rank may run further
 //! ahead with small puts: where ranks share a core, each switch then serves many calls, and what is told a rank that is
 //! far ahead is told once for many.
@@ -45,16 +45,12 @@ const FLAGS: u32 = 128;
 const FEW_FLAGS: u32 = 16;
 
 /// The most bytes that a small put has: one, between CPUs, that needs no slot.
-pub const SMALL: u64 = 1024;
-/// From one small put to the next: a line more than it needs, so that not all begin in the same sets of a cache.
-pub const SMALL_STRIDE: u64 = SMALL + LINE;
+const SMALL: u64 = 1024;
 
 /// The most bytes of a put over a posted link, between CPUs, that needs no slot.
-pub const MEDIUM: u64 = 16 << 10;
+const MEDIUM: u64 = 16 << 10;
 /// Places for those that are not small, at least.
-pub const MEDIUM_PLACES: u32 = 32;
-/// As [`SMALL_STRIDE`].
-const MEDIUM_STRIDE: u64 = MEDIUM + LINE;
+const MEDIUM_PLACES: u32 = 32;
 
 /// How the arenas of one communicator are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,11 +200,39 @@ impl Arena {
         u64::from(self.ranks) * u64::from(self.depth) * self.slot_bytes
     }
 
+    /// The most bytes of a small put.
+    #[must_use]
+    pub fn small_bytes(&self) -> u64 {
+        self.small_stride().min(SMALL)
+    }
+
+    /// The most bytes of a medium put.
+    #[must_use]
+    pub fn medium_bytes(&self) -> u64 {
+        self.medium_stride().min(MEDIUM)
+    }
+
+    /// From one small put to the next: a line more than it needs, so that not all begin in the same sets of a cache.
+    #[must_use]
+    pub fn small_stride(&self) -> u64 {
+        self.stride(self.data_flags(), SMALL)
+    }
+
+    fn medium_stride(&self) -> u64 {
+        self.stride(self.medium_places(), MEDIUM)
+    }
+
+    /// All places take a quarter of what slots to receive do, at most.
+    fn stride(&self, places: u32, bytes: u64) -> u64 {
+        let room = u64::from(self.depth) * self.slot_bytes / 4 / u64::from(places);
+        (room / LINE * LINE).min(bytes + LINE)
+    }
+
     /// Offset, in the slots part, of the small put that `peer` tells of by data flag `number`.
     #[must_use]
     pub fn small(&self, peer: u32, number: u32) -> u64 {
         let before = u64::from(peer) * u64::from(self.data_flags()) + u64::from(number);
-        2 * self.sends() + before * SMALL_STRIDE
+        2 * self.sends() + before * self.small_stride()
     }
 
     /// Medium puts of each ordered pair: no fewer than slots, as so many are given back at once.
@@ -221,7 +245,7 @@ impl Arena {
     #[must_use]
     pub fn medium(&self, peer: u32, number: u32) -> u64 {
         let before = u64::from(peer) * u64::from(self.medium_places()) + u64::from(number);
-        self.small(self.ranks, 0) + before * MEDIUM_STRIDE
+        self.small(self.ranks, 0) + before * self.medium_stride()
     }
 
     /// Offset, in the slots part, of what fills the medium put of this number before a posted link sends it to `peer`, or
@@ -230,8 +254,8 @@ impl Arena {
     pub fn fills(&self, peer: u32, number: u32, medium: bool) -> Option<u64> {
         let room = u64::from(self.depth) * self.slot_bytes;
         let (all, stride) = match medium {
-            true => (self.medium_places(), MEDIUM_STRIDE),
-            false => (self.data_flags(), SMALL_STRIDE),
+            true => (self.medium_places(), self.medium_stride()),
+            false => (self.data_flags(), self.small_stride()),
         };
         let first = self.sends() + self.slot(peer, 0);
         (u64::from(all) * stride <= room).then(|| first + u64::from(number) * stride)
@@ -352,17 +376,19 @@ mod tests {
                 for flag in 0..arena.data_flags() {
                     let at = arena.small(peer, flag);
                     assert!(at >= free && at.is_multiple_of(LINE), "{arena:?}");
-                    free = at + SMALL;
+                    free = at + arena.small_bytes();
                 }
             }
             for peer in 0..3 {
                 for number in 0..arena.medium_places() {
                     let at = arena.medium(peer, number);
                     assert!(at >= free && at.is_multiple_of(LINE), "{arena:?}");
-                    free = at + MEDIUM;
+                    free = at + arena.medium_bytes();
                 }
             }
             assert!(free <= arena.slots_bytes(), "{arena:?}");
+            let places = arena.slots_bytes() - 2 * arena.sends();
+            assert!(places <= arena.sends() / 2, "{arena:?}");
             for medium in [true, false] {
                 let numbers = if medium {
                     arena.medium_places()
@@ -372,7 +398,10 @@ mod tests {
                 let fills = |number| arena.fills(1, number, medium);
                 let all: Vec<u64> = (0..numbers).map_while(fills).collect();
                 assert!(all.is_empty() || all.len() == numbers as usize, "{arena:?}");
-                let bytes = if medium { MEDIUM } else { SMALL };
+                let bytes = match medium {
+                    true => arena.medium_bytes(),
+                    false => arena.small_bytes(),
+                };
                 let last = all.last().map_or(0, |last| last + bytes);
                 assert!(last <= arena.sends() + arena.slot(2, 0), "{arena:?}");
                 assert!(

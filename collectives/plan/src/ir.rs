@@ -77,9 +77,10 @@
 //!   | broadcast, scatter | every rank to which it puts something | the root |
 //!   | reduce, gather | every rank | some peer |
 //!
-//!   That is why the receivers of a broadcast or scatter acknowledge, and why whoever collects in
-//!   a reduce or gather signals to those that send to it as it enters. An executor may leave a wait
-//!   for a bare signal at a rooted operation's end to a later operation, if it then still compares.
+//!   In a broadcast or scatter every rank is heard by some peer, too. That is why their receivers
+//!   acknowledge, and why whoever collects in a reduce or gather signals to those that send to it as
+//!   it enters. An executor may leave a wait for a bare signal at a rooted operation's end to a later
+//!   operation, if it then still compares.
 //! - *Bits.* All ranks end with the same expression tree for a block, so with the same bits.
 //!   `a (+) b` is written in the order of its operands; it rounds once.
 //! - *Windows.* A program with [`Place::Peer`] may touch a peer's memory only between a signal

@@ -184,9 +184,8 @@ impl Lane {
         state.holds_answers() && !self.answers_watched.swap(true, Ordering::Relaxed)
     }
 
-    /// Of the progress thread: sends the answers that were held back and that no call has sent. True if it is to look
-    /// again soon.
-    pub(crate) fn look_at_answers(&self) -> bool {
+    /// Of the progress thread: sends what was held back and no call has sent. True if it is to look again soon.
+    pub(crate) fn look_at_answers(self: &Arc<Self>) -> bool {
         if !self.answers_watched.load(Ordering::Relaxed) {
             return false;
         }
@@ -194,6 +193,10 @@ impl Lane {
             return true;
         };
         let again = state.look_at_answers();
+        if state.take_unsent() {
+            // A link has not taken all: it is to be driven on.
+            crate::progress::progress().activate(self);
+        }
         // Under the lock: a call that holds one back later sees it.
         self.answers_watched.store(again, Ordering::Relaxed);
         again

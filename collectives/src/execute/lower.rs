@@ -207,8 +207,9 @@ impl Lowering<'_> {
             Action::Wait { from, blocks } => self.await_data(op, *from, *blocks, piece),
             Action::Release { from } => {
                 self.peers[*from as usize].lies = Lies::Here;
-                let slot = self.peers[*from as usize].current_slot(&self.own);
-                self.settle(slot, self.own.arena.slot_bytes);
+                let peer = &self.peers[*from as usize];
+                let slot = peer.current_slot(&self.own);
+                self.settle(slot, op.planned.packed(peer.current_blocks, piece));
                 self.release(*from);
             }
             Action::Copy {
@@ -261,7 +262,7 @@ impl Lowering<'_> {
         let words = (self.peers[target].signed != self.number).then(|| op.words_to(to));
         self.peers[target].signed = self.number;
         let bytes = op.planned.packed(value.blocks(), piece);
-        let room = self.peers[target].room(bytes);
+        let room = self.peers[target].room(&self.own, bytes);
         let rooms = self.peers[target].rooms(&self.own, room);
         if self.peers[target].lacks_credits(&self.own, rooms).is_some() {
             // A wait for a peer that waits for what was not told.

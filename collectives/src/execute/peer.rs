@@ -13,13 +13,12 @@ use unisono_plan::Blocks;
 
 use super::left::Unread;
 use super::place::Run;
-use crate::arena::{self, Arena, Counter, INLINE, MEDIUM, SMALL};
+use crate::arena::{self, Arena, Counter, INLINE};
 use crate::progress::Alongside;
 pub(in crate::execute) use lines::Line;
 pub(in crate::execute) use posted::Goes;
 #[cfg(test)]
 pub(in crate::execute) use posted::most_held;
-pub(in crate::execute) use posted::{HELD, MEDIUM_HELD};
 
 /// The window numbers of posted links.
 pub(crate) const SIGNAL_WINDOW: u32 = 0;
@@ -164,6 +163,8 @@ pub(crate) struct Own {
     flags: u32,
     few_flags: u32,
     medium_places: u32,
+    small_bytes: u64,
+    medium_bytes: u64,
 }
 
 /// The arena of this rank's that a peer writes: of the device's memory, or of the host's for a peer
@@ -205,6 +206,8 @@ impl Own {
             flags: arena.data_flags(),
             few_flags: arena.few_flags(),
             medium_places: arena.medium_places(),
+            small_bytes: arena.small_bytes(),
+            medium_bytes: arena.medium_bytes(),
         }
     }
 
@@ -293,15 +296,13 @@ impl Peer {
 
     /// The room that a put of so many bytes, either way, takes.
     #[inline]
-    pub(super) fn room(&self, bytes: u64) -> Room {
-        if bytes > MEDIUM {
-            return Room::Slot;
-        }
+    pub(super) fn room(&self, own: &Own, bytes: u64) -> Room {
+        let is_small = bytes <= own.small_bytes;
         match &self.way {
             Way::Mapped { inline: true, .. } if bytes <= INLINE => Room::Line,
-            Way::Mapped { inline: true, .. } if bytes <= SMALL => Room::Small,
-            Way::Posted(posted) if posted.plain && bytes <= SMALL => Room::Small,
-            Way::Posted(posted) if posted.plain => Room::Medium,
+            Way::Mapped { inline: true, .. } if is_small => Room::Small,
+            Way::Posted(posted) if posted.plain && is_small => Room::Small,
+            Way::Posted(posted) if posted.plain && bytes <= own.medium_bytes => Room::Medium,
             _ => Room::Slot,
         }
     }
@@ -496,7 +497,7 @@ impl Peer {
     ) {
         let (slot, flag) = (own.slot_of(self.sent), self.flag_of(own, self.sent));
         let bytes = runs.iter().map(|run| run.bytes).sum();
-        let room = self.room(bytes);
+        let room = self.room(own, bytes);
         let (rank, near) = (self.rank, self.near);
         let mut offset = match room {
             Room::Slot => own.arena.slot(own.rank, slot),
@@ -575,7 +576,7 @@ impl Peer {
     pub(super) fn take(&mut self, own: &Own, blocks: Blocks, bytes: u64) {
         self.current_blocks = blocks;
         let number = self.received;
-        self.current = match self.room(bytes) {
+        self.current = match self.room(own, bytes) {
             Room::Line => self.in_line(self.flag_of(own, number), false),
             Room::Small => self.small(self.flag_of(own, number), false),
             Room::Medium => self.near.slots + own.arena.medium(self.rank, own.medium_of(number)),

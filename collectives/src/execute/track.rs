@@ -418,8 +418,10 @@ impl Track {
             Pending::Credits { to, bytes } => {
                 waits_for = Some((to, step));
                 let peer = &mut common.peers[to as usize];
-                if let Some(credits) = peer.lacks_credits(own, peer.rooms_of(own, bytes)) {
-                    peer.await_credits(own, batch, credits, true);
+                match peer.lacks_credits(own, peer.rooms_of(own, bytes)) {
+                    Some(credits) => peer.await_credits(own, batch, credits, true),
+                    // There is a place for it, but none to send it from.
+                    None => peer.settle_all(own, batch),
                 }
                 Handed::Again
             }
@@ -436,7 +438,7 @@ impl Track {
                 Handed::Done
             }
         });
-        if let Some((peer, step)) = waits_for {
+        if let Some((peer, step)) = waits_for.filter(|_| !self.batch.is_empty()) {
             self.waiting.push_back(Waiting {
                 command: self.emitted,
                 peer,

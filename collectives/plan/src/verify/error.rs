@@ -251,6 +251,12 @@ pub enum Fault {
         /// The ranks; at most 16 of them.
         unheard: Vec<u32>,
     },
+    /// A rank of a broadcast or scatter that puts nothing to any peer, not even a signal.
+    #[error("in {op} nobody hears of this rank")]
+    NeverHeard {
+        /// The operation.
+        op: Op,
+    },
     /// A rank of a collective that waits for no peer.
     #[error("{op} waits for no peer")]
     NeverWaits {

@@ -64,12 +64,15 @@ fn heard(machine: &Machine<'_>, index: usize) -> Result<(), Fault> {
     if rank.waits == 0 {
         return Err(Fault::NeverWaits { op });
     }
+    let puts_to = |other: u32| machine.channels.contains_key(&(program.rank, other));
+    let to_all = matches!(op, Op::Broadcast { .. } | Op::Scatter { .. });
+    if to_all && !(0..machine.ranks).any(puts_to) {
+        return Err(Fault::NeverHeard { op });
+    }
     let needed = |other: u32| match op {
         Op::Broadcast { root } | Op::Scatter { root } if root != program.rank => other == root,
-        // Those to which it puts something; they hear of those to which they do.
-        Op::Broadcast { .. } | Op::Scatter { .. } => {
-            machine.channels.contains_key(&(program.rank, other))
-        }
+        // Those to which it puts something. Each of the others is heard by somebody.
+        Op::Broadcast { .. } | Op::Scatter { .. } => puts_to(other),
         // To have waited at all is enough.
         Op::Reduce { root } | Op::Gather { root } if root != program.rank => false,
         Op::Send { to: peer } | Op::Recv { from: peer } => other == peer,

@@ -16,6 +16,26 @@ fn a_broadcast_without_acknowledgement() {
 }
 
 #[test]
+fn a_leaf_that_tells_nobody() {
+    let op = Op::Broadcast { root: 0 };
+    let mut plan = plan(Algorithm::Chain, op, 3);
+    let hears = find(&plan[1], 1, is_wait);
+    plan[1].steps.drain(hears..hears + 2);
+    let signals = find(&plan[2], 0, is_put);
+    plan[2].steps.remove(signals);
+    for program in &mut plan {
+        program.max_skew = program
+            .steps
+            .iter()
+            .map(|step| step.skew)
+            .max()
+            .unwrap_or(0);
+    }
+    let error = reject(&plan, PLAIN);
+    assert_eq!((error.rank, error.fault), (2, Fault::NeverHeard { op }));
+}
+
+#[test]
 fn a_barrier_that_forgets_a_rank() {
     let mut plan = plan(Algorithm::Dissemination, Op::Barrier, 4);
     for program in &mut plan {

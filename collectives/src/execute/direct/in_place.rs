@@ -35,6 +35,9 @@ pub(super) fn lending(mut moves: Vec<Move>) -> Vec<Move> {
 /// Finds the copies that follow their waits, of whole puts.
 pub(super) fn landing(mut moves: Vec<Move>) -> Vec<Move> {
     for at in 1..moves.len() {
+        if !is_last_use(&moves, at) {
+            continue;
+        }
         let (before, rest) = moves.split_at_mut(at);
         if let (
             Some(Move::Wait {
@@ -60,6 +63,27 @@ pub(super) fn landing(mut moves: Vec<Move>) -> Vec<Move> {
         }
     }
     moves
+}
+
+/// Whether nothing uses the put behind a copy of it, until it is given back.
+fn is_last_use(moves: &[Move], at: usize) -> bool {
+    let Move::Copy { src: copied, .. } = moves[at] else {
+        return false;
+    };
+    let uses =
+        |spot: Spot| spot.space_index() == copied.space_index() && spot.rank() == copied.rank();
+    for step in &moves[at + 1..] {
+        let is_used = match *step {
+            Move::Release { from, .. } if from == copied.rank() => return true,
+            Move::Copy { src, .. } | Move::Fill { src, .. } | Move::Land { src, .. } => uses(src),
+            Move::Reduce { dst, a, b, .. } => [dst, a, b].into_iter().any(uses),
+            _ => false,
+        };
+        if is_used {
+            return false;
+        }
+    }
+    true
 }
 
 /// Lets links let go of what they were let read before it is written or given back, and at the end. `steps` are those of
@@ -163,7 +187,7 @@ mod tests {
         let release = |from| Move::Release {
             from,
             rides: false,
-            held: 0,
+            held: None,
         };
         assert_eq!(waits(vec![fill(own), copy(own, scratch)]), [1]);
         assert_eq!(
@@ -238,6 +262,8 @@ mod tests {
             None,
             "not next"
         );
+        let again = vec![wait(LONG), copy(own, slot), fill(slot)];
+        assert_eq!(lands(again), None, "it is needed in its slot");
         let moves = landing(vec![fill(own), wait(LONG), copy(own, slot)]);
         assert_eq!(waits(moves), [1], "it may land as soon as the wait begins");
     }

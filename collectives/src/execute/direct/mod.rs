@@ -55,7 +55,7 @@ impl Direct {
                 step,
                 Move::Raise { answer: true, .. }
                     | Move::Raise { ahead: true, .. }
-                    | Move::Release { held: 1.., .. }
+                    | Move::Release { held: Some(_), .. }
             )
         });
     }
@@ -93,9 +93,13 @@ enum Move {
         src: Spot,
         bytes: u32,
     },
-    /// Gives it back. What tells of it `rides` along with a put, if such a plan has one to that rank, and may stay as
-    /// answers do until so many are `held`.
-    Release { from: u32, rides: bool, held: u8 },
+    /// Gives it back. What tells of it `rides` along with a put, if such a plan has one to that rank, and may be `held` as
+    /// answers are: said by the bytes of the longest put of that rank.
+    Release {
+        from: u32,
+        rides: bool,
+        held: Option<u32>,
+    },
     /// Waits for a bare signal and gives it back, in this call or a later one.
     Owe { from: u32 },
     /// Copies.

@@ -14,9 +14,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::Move;
-use crate::arena::{Arena, MEDIUM, SMALL};
+use crate::arena::Arena;
 use crate::execute::op::Planned;
-use crate::execute::peer::{HELD, MEDIUM_HELD, Peer};
+use crate::execute::peer::Peer;
 
 /// What a rank owes.
 #[derive(Default)]
@@ -143,7 +143,7 @@ pub(super) fn mark_answers(moves: &mut [Move], owes: impl Fn(u32) -> bool) {
     }
 }
 
-/// Marks what is given back to ranks that may hear of it later, where they put nothing that needs a slot.
+/// Marks what is given back to ranks that may hear of it later.
 pub(super) fn mark_held(moves: &mut [Move], later: impl Fn(u32) -> bool) {
     let mut longest: HashMap<u32, u32> = HashMap::new();
     for step in &*moves {
@@ -156,11 +156,7 @@ pub(super) fn mark_held(moves: &mut [Move], later: impl Fn(u32) -> bool) {
         if let Move::Release { from, held, .. } = step
             && later(*from)
         {
-            *held = match longest.get(from).map(|bytes| u64::from(*bytes)) {
-                Some(0..=SMALL) => HELD as u8,
-                Some(0..=MEDIUM) => MEDIUM_HELD as u8,
-                _ => 0,
-            };
+            *held = longest.get(from).copied();
         }
     }
 }
@@ -209,7 +205,7 @@ mod tests {
             blocks: Blocks::NONE,
             land: None,
         };
-        let (rides, held) = (false, 0);
+        let (rides, held) = (false, None);
         [wait, Move::Release { from, rides, held }]
     }
 
@@ -282,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn credits_of_small_puts_that_are_answered_are_held() {
+    fn credits_of_puts_that_are_answered_are_held() {
         let put_by = |from, bytes| {
             let [_, release] = hear(from);
             let blocks = Blocks::NONE;
@@ -296,20 +292,18 @@ mod tests {
                 release,
             ]
         };
-        let [medium, large] = [SMALL as u32 + 1, MEDIUM as u32 + 1];
-        let puts = [(1, 4), (2, 4), (2, large), (3, 4), (4, medium), (4, 4)];
+        let puts = [(1, 4), (2, 4), (2, 5000), (3, 4)];
         let mut moves = puts.map(|(from, bytes)| put_by(from, bytes)).concat();
-        moves.extend([1, 2, 4].map(|to| put(to, 0)).concat());
+        moves.extend([1, 2].map(|to| put(to, 0)).concat());
         mark_answers(&mut moves, |_| true);
-        assert_eq!(answers(&moves), [1, 2, 4]);
+        assert_eq!(answers(&moves), [1, 2]);
         let held = |step: &Move| match step {
-            Move::Release { from, held, .. } => Some((*from, u64::from(*held))),
+            Move::Release { from, held, .. } => Some((*from, *held)),
             _ => None,
         };
         let held: Vec<_> = moves.iter().filter_map(held).collect();
-        // 2 puts something large, and 3 is not answered.
-        let [small, medium] = [HELD, MEDIUM_HELD];
-        let wanted = [(1, small), (2, 0), (2, 0), (3, 0), (4, medium), (4, medium)];
+        // By the longest, and 3 is not answered.
+        let wanted = [(1, Some(4)), (2, Some(5000)), (2, Some(5000)), (3, None)];
         assert_eq!(held, wanted);
     }
 
@@ -369,15 +363,11 @@ mod tests {
             assert!(arena.credit() < most as u64 + 1, "{depth} slots");
             // Where credits are held, of puts without slots, there are more flags.
             let most = super::most(&arena, arena.data_flags()) as u64;
-            for (held, rooms) in [
-                (HELD, arena.data_flags()),
-                (MEDIUM_HELD, arena.medium_places()),
-            ] {
-                let told_late = (most_held(&arena, held) + 1) * arena.credit();
-                assert!(told_late <= held.max(arena.credit()), "{depth} slots");
-                assert!(told_late < most, "{depth} slots");
+            for rooms in [arena.data_flags(), arena.medium_places(), depth] {
+                let told_late = (most_held(&arena, rooms) + 1) * arena.credit();
                 let half = u64::from(rooms) / 2;
                 assert!(told_late <= half.max(arena.credit()), "{depth} slots");
+                assert!(told_late < most, "{depth} slots");
             }
         }
     }

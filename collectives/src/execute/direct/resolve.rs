@@ -104,7 +104,7 @@ impl Resolving<'_> {
             Action::Release { from } => self.moves.push(Move::Release {
                 from: *from,
                 rides: false,
-                held: 0,
+                held: None,
             }),
             Action::Copy { dst, src } => {
                 let (dst, src) = (self.place(dst, piece)?, self.place(src, piece)?);

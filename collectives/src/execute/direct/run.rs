@@ -307,20 +307,19 @@ impl Around<'_> {
         let own = self.own;
         let bytes = u64::from(bytes);
         let peer = &mut self.peers[to as usize];
-        if !has_room(own, peer, bytes) {
-            return self
-                .look_again(to, |peer| has_room(own, peer, bytes))
-                .then(|| {
-                    let peer = &self.peers[to as usize];
-                    peer.next_slot(own, peer.room(bytes))
-                });
+        let mut fill = place_for(own, peer, bytes);
+        if fill.is_none() {
+            self.look_again(to, |peer| {
+                fill = place_for(own, peer, bytes);
+                fill.is_some()
+            });
         }
-        Some(peer.next_slot(own, peer.room(bytes)))
+        fill
     }
 
     /// Where something had not come from a peer: looks once more when its link has gone on.
     #[cold]
-    fn look_again(&mut self, at: u32, has_come: impl Fn(&mut Peer) -> bool) -> bool {
+    fn look_again(&mut self, at: u32, mut has_come: impl FnMut(&mut Peer) -> bool) -> bool {
         let peer = &mut self.peers[at as usize];
         if let Way::Posted(posted) = &mut peer.way {
             *self.unsent |= !posted.go_on();
@@ -482,19 +481,19 @@ impl Around<'_> {
         peer.take(own, Blocks::NONE, 0);
         self.owed.count -= 1;
         // What is owed answers a put.
-        self.release(from, true, 0);
+        self.release(from, true, None);
         true
     }
 
     #[inline]
-    fn release(&mut self, from: u32, rides: bool, held: u8) {
+    fn release(&mut self, from: u32, rides: bool, held: Option<u32>) {
         let own = self.own;
         let peer = &mut self.peers[from as usize];
         if !peer.give_back(own) {
             return;
         }
         let Way::Mapped { bell, .. } = peer.way else {
-            let held = u64::from(self.answers.may_wait()) * u64::from(held);
+            let held = held.filter(|_| self.answers.may_wait());
             match peer.post_credit(own, rides, held) {
                 Goes::Later => self.answers.held = true,
                 Goes::Along => *self.held_back = true,
@@ -537,18 +536,18 @@ unsafe fn copy(dst: u64, src: u64, bytes: u32) {
     }
 }
 
-/// Whether a peer has room for the next put.
+/// Where the next put is to be filled, if its peer has room for it.
 #[inline(always)]
-fn has_room(own: &Own, peer: &mut Peer, bytes: u64) -> bool {
+fn place_for(own: &Own, peer: &mut Peer, bytes: u64) -> Option<u64> {
     if let Some(credits) = peer.lacks_credits(own, peer.rooms_of(own, bytes)) {
         let Line { flag, counter } = peer.credit();
         // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
         if !unsafe { flag::pass(flag, counter, credits - peer.credits(), None) } {
-            return false;
+            return None;
         }
         peer.have_credits(credits);
     }
-    bytes == 0 || peer.can_fill(own, bytes)
+    peer.free_fill(own, bytes)
 }
 
 /// Whether the next put of a peer has come already.

@@ -2,7 +2,7 @@
 //! needs some of them.
 
 use super::{Own, Peer, Room, Way};
-use crate::arena::{COUNTER, Counter, INLINE_OFFSET, LINE, SMALL_STRIDE};
+use crate::arena::{COUNTER, Counter, INLINE_OFFSET, LINE};
 use crate::execute::direct::flag::fetch_to_write;
 
 /// So many puts before one writes its lines, they are asked for: time enough for them to come, and far enough ahead of
@@ -21,6 +21,8 @@ pub(super) struct Lines {
     /// Small puts, in this rank's arena and in the peer's.
     small: u64,
     far_small: u64,
+    /// From one small put to the next.
+    stride: u64,
     /// Both credit flags, and the counters that are this rank's.
     credit: Line,
     far_credit: Line,
@@ -49,6 +51,7 @@ impl Peer {
             signals: counter(Counter::DataSignal(0)),
             small: self.near.slots + arena.small(self.rank, 0),
             far_small: far_slots + arena.small(own.rank, 0),
+            stride: arena.small_stride(),
             credit: Line {
                 flag: home + arena.credit_flag(self.rank),
                 counter: counter(Counter::CreditWait),
@@ -85,7 +88,7 @@ impl Peer {
     pub(in crate::execute) fn fetch_ahead(&self, own: &Own, bytes: u64) {
         let flag = self.flag_of(own, self.sent + AHEAD);
         fetch_to_write(self.in_line(flag, true));
-        if self.room(bytes) == Room::Small {
+        if self.room(own, bytes) == Room::Small {
             let put = self.small(flag, true);
             for line in (0..bytes).step_by(LINE as usize) {
                 fetch_to_write(put + line);
@@ -124,7 +127,7 @@ impl Peer {
         } else {
             self.lines.small
         };
-        first + u64::from(flag) * SMALL_STRIDE
+        first + u64::from(flag) * self.lines.stride
     }
 }
 
@@ -199,7 +202,7 @@ mod tests {
                 }
                 _ => [(4, 1), (2, 2)].map(|(base, of)| (base << 40) + arena.slot(of, number)),
             };
-            assert_eq!(peer.next_slot(&own, peer.room(bytes)), far, "{bytes}");
+            assert_eq!(peer.next_slot(&own, peer.room(&own, bytes)), far, "{bytes}");
             peer.take(&own, Blocks::NONE, bytes);
             peer.sent += 1;
             assert_eq!(peer.current_slot(&own), near, "{bytes}");

@@ -8,15 +8,9 @@
 use unisono_hal::{Landing, Queue, State};
 
 use super::{Lies, Own, Peer, Posted, Room, Run, SLOTS_WINDOW, Way, credit};
-use crate::arena::{Arena, Counter, MEDIUM_PLACES, SMALL};
+use crate::arena::{Arena, Counter};
 use crate::execute::direct::flag;
 use crate::execute::track::BUDGET;
-
-/// Puts that are given back before a posted peer is told of all of them, where that may wait: half of what it has flags
-/// for, or places, so that it never stands still for want of what is held.
-pub(in crate::execute) const HELD: u64 = 64;
-/// See [`HELD`].
-pub(in crate::execute) const MEDIUM_HELD: u64 = MEDIUM_PLACES as u64 / 2;
 
 /// Puts of a rank that is far ahead that go out together, and their bytes, at most: then a call of the operating system is
 /// a small part of what each costs.
@@ -36,9 +30,9 @@ pub(in crate::execute) enum Goes {
     Later,
 }
 
-/// Credits that may be held where so many puts may have been given back.
-pub(in crate::execute) fn most_held(arena: &Arena, held: u64) -> u64 {
-    (held / arena.credit()).saturating_sub(1)
+/// Credits that may be held where there is room for so many puts: half of them are told of at once.
+pub(in crate::execute) fn most_held(arena: &Arena, rooms: u32) -> u64 {
+    (u64::from(rooms / 2) / arena.credit()).saturating_sub(1)
 }
 
 impl Peer {
@@ -47,7 +41,7 @@ impl Peer {
     pub(in crate::execute) fn rooms_of(&self, own: &Own, bytes: u64) -> u32 {
         match bytes {
             0 => self.flags(own),
-            _ => self.rooms(own, self.room(bytes)),
+            _ => self.rooms(own, self.room(own, bytes)),
         }
     }
 
@@ -64,7 +58,7 @@ impl Peer {
             let flag = own.arena.data_flag(self.rank, self.flag_of(own, number));
             (self.near.signal_host + flag, number / flags + 1)
         };
-        let room = self.room(bytes);
+        let room = self.room(own, bytes);
         let before = number.checked_sub(self.rooms(own, room).into());
         let landing = Landing {
             window: SLOTS_WINDOW,
@@ -92,7 +86,8 @@ impl Peer {
     pub(in crate::execute) fn land_once(&mut self, own: &Own, to: u64, bytes: u64) {
         let is_new = self.asked <= self.received;
         self.asked = self.received + 1;
-        let can = is_new && bytes > SMALL && self.can_land() && self.holds_nothing();
+        let has_place = matches!(self.room(own, bytes), Room::Medium | Room::Slot);
+        let can = is_new && has_place && self.can_land() && self.holds_nothing();
         if can && self.land(own, to, bytes) {
             self.lies = Lies::Copied;
         }
@@ -150,20 +145,26 @@ impl Peer {
         }
     }
 
-    /// Whether the room from which the next put is sent is free of what the link may still read.
+    /// Where the next put may be filled: its room to send from, or else a slot, whichever is free of what the link may
+    /// still read.
     #[inline]
-    pub(in crate::execute) fn can_fill(&mut self, own: &Own, bytes: u64) -> bool {
-        if !matches!(self.way, Way::Posted(_)) {
-            return true;
+    pub(in crate::execute) fn free_fill(&mut self, own: &Own, bytes: u64) -> Option<u64> {
+        let room = self.room(own, bytes);
+        let first = self.next_slot(own, room);
+        if bytes == 0 || !matches!(self.way, Way::Posted(_)) {
+            return Some(first);
         }
         self.reap(own);
-        let start = self.next_slot(own, self.room(bytes));
+        let slot = self.near.sends + own.arena.slot(self.rank, own.slot_of(self.sent));
         let Way::Posted(posted) = &self.way else {
-            return true;
+            return Some(first);
         };
-        let end = start + bytes;
-        let overlaps = |source: &super::Source| source.from < end && start < source.to;
-        !posted.outstanding.iter().any(overlaps)
+        let is_free = |start: &u64| {
+            let end = start + bytes;
+            let overlaps = |source: &super::Source| source.from < end && *start < source.to;
+            !posted.outstanding.iter().any(overlaps)
+        };
+        [first, slot].into_iter().find(is_free)
     }
 
     /// Posts a put that was filled at `fill`.
@@ -190,16 +191,23 @@ impl Peer {
     }
 
     /// Posts that slots were given back; it goes out with what is pushed next. That may be the next put if one `rides`,
-    /// or messages went both ways of late. It stays until `held` puts were given back of which the peer was not told.
+    /// or messages went both ways of late. Where puts of up to `longest` bytes are given back it may be told of later, as
+    /// long as there is room for as many as were not told of: the peer never stands still for want of what is held.
     #[inline]
-    pub(in crate::execute) fn post_credit(&mut self, own: &Own, rides: bool, held: u64) -> Goes {
+    pub(in crate::execute) fn post_credit(
+        &mut self,
+        own: &Own,
+        rides: bool,
+        longest: Option<u32>,
+    ) -> Goes {
+        let rooms = longest.map_or(0, |bytes| self.rooms_of(own, u64::from(bytes).max(1)));
+
         let Way::Posted(posted) = &mut self.way else {
             return Goes::Along;
         };
         let is_first = posted.batch.is_empty();
         posted.batch.put(&credit(own));
-        let held = held.min(u64::from(posted.plain) * HELD);
-        if posted.credits_held < most_held(&own.arena, held) {
+        if posted.plain && posted.credits_held < most_held(&own.arena, rooms) {
             posted.holds_answers |= is_first;
             posted.credits_held += 1;
             return Goes::Later;
