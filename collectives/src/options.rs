@@ -100,8 +100,8 @@ impl fmt::Debug for Rules {
 /// How much memory a communicator may hold for its channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryOptions {
-    /// Bytes of staging that a rank may own, over all peers. Slots shrink to fit. As much again may be kept for what an
-    /// all_to_all in place puts aside.
+    /// Bytes of slots in which a rank receives, over all peers. Slots shrink to fit. As much again may be used to send from,
+    /// where links do, half as much for places of short puts, and as much for what an all_to_all in place puts aside.
     pub budget: u64,
     /// Bytes of a slot: the largest piece of a message that travels at once.
     pub slot: u64,

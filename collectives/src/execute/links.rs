@@ -22,6 +22,7 @@ impl State {
         }
         for peer in &mut self.common.peers {
             if matches!(peer.way, Way::Posted(_)) {
+                // No channel leads there any more.
                 peer.way = Way::Own;
             }
         }

@@ -363,20 +363,15 @@ impl Peer {
                 slots + own.arena.slot(own.rank, slot)
             }
             Way::Mapped { .. } | Way::Own | Way::Posted(_) => {
-                let fills = match room {
-                    Room::Line | Room::Small => {
-                        let number = self.flag_of(own, self.sent);
-                        own.arena.fills(self.rank, number, false)
+                let (arena, rank) = (&own.arena, self.rank);
+                self.near.sends
+                    + match room {
+                        Room::Line | Room::Small => {
+                            arena.small_fill(rank, self.flag_of(own, self.sent))
+                        }
+                        Room::Medium => arena.medium_fill(rank, own.medium_of(self.sent)),
+                        Room::Slot => arena.slot(rank, slot),
                     }
-                    Room::Medium => {
-                        let number = own.medium_of(self.sent);
-                        own.arena.fills(self.rank, number, true)
-                    }
-                    Room::Slot => None,
-                };
-                // What lies `sends` further is from the beginning of the part.
-                let offset = fills.map(|at| at - own.arena.sends());
-                self.near.sends + offset.unwrap_or_else(|| own.arena.slot(self.rank, slot))
             }
         }
     }

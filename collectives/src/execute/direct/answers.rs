@@ -16,7 +16,7 @@
 //!   owed ([`most`](super::owed::most)) and what there is room for is more.
 //! - This rank begins a call of another plan, or waits: for longer than a moment, or at all where puts are held.
 //! - It makes no call: the progress thread looks for them as long as there are any, five times a millisecond, and sends
-//!   them if no call has begun since it looked last. So a rank that computes holds up another for less than a millisecond.
+//!   them if no call has begun since it looked last: a rank that computes holds up another for two looks.
 //!
 //! Where holding answers back was in vain, as they went for one of the last two reasons, the next ones go at once.
 
@@ -54,7 +54,7 @@ impl Answers {
     pub(in crate::execute) fn begin(&mut self, planned: &Arc<Planned>) -> bool {
         if self.by.as_ref().is_some_and(|by| Arc::ptr_eq(by, planned)) {
             self.score = (self.score + 1).min(2 * REPEATS);
-            if self.score >= REPEATS && self.by.is_some() {
+            if self.score >= REPEATS && planned.direct.as_ref().is_some_and(|direct| direct.ahead) {
                 let now = Instant::now();
                 let before = self.began.replace(now);
                 self.is_quick = before.is_some_and(|before| now - before < QUICK);

@@ -37,6 +37,8 @@ pub(crate) struct Direct {
     pub(super) scratch: u64,
     /// Whether something of it may be held back where calls of one plan repeat: see [`Answers`].
     holds: bool,
+    /// Whether puts are among that.
+    ahead: bool,
 }
 
 impl Direct {
@@ -50,14 +52,15 @@ impl Direct {
     }
 
     fn set_holds(&mut self) {
-        self.holds = self.moves.iter().any(|step| {
+        let is_ahead = |step: &Move| matches!(step, Move::Raise { ahead: true, .. });
+        let is_told_later = |step: &Move| {
             matches!(
                 step,
-                Move::Raise { answer: true, .. }
-                    | Move::Raise { ahead: true, .. }
-                    | Move::Release { held: Some(_), .. }
+                Move::Raise { answer: true, .. } | Move::Release { held: Some(_), .. }
             )
-        });
+        };
+        self.ahead = self.moves.iter().any(is_ahead);
+        self.holds = self.ahead || self.moves.iter().any(is_told_later);
     }
 }
 

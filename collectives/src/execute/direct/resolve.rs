@@ -73,6 +73,7 @@ impl Direct {
             owes,
             scratch: planned.scratch_bytes(),
             holds: false,
+            ahead: false,
         };
         direct.set_holds();
         Some(direct)

@@ -30,7 +30,8 @@ pub(in crate::execute) enum Goes {
     Later,
 }
 
-/// Credits that may be held where there is room for so many puts: half of them are told of at once.
+/// Credits that may be held where there is room for so many puts: half of them are told of at once. None of puts in
+/// slots, of which each credit gives half.
 pub(in crate::execute) fn most_held(arena: &Arena, rooms: u32) -> u64 {
     (u64::from(rooms / 2) / arena.credit()).saturating_sub(1)
 }
@@ -81,13 +82,12 @@ impl Peer {
         unsafe { posted.link.land(&landing) }.unwrap_or(false)
     }
 
-    /// Of a direct run at a wait: as [`land`](Self::land), asked once for each put, if its slot is the only other place.
+    /// Of a direct run at a wait: as [`land`](Self::land), asked once for each put. It must not be small.
     #[cold]
     pub(in crate::execute) fn land_once(&mut self, own: &Own, to: u64, bytes: u64) {
         let is_new = self.asked <= self.received;
         self.asked = self.received + 1;
-        let has_place = matches!(self.room(own, bytes), Room::Medium | Room::Slot);
-        let can = is_new && has_place && self.can_land() && self.holds_nothing();
+        let can = is_new && self.can_land() && self.holds_nothing();
         if can && self.land(own, to, bytes) {
             self.lies = Lies::Copied;
         }
@@ -207,7 +207,7 @@ impl Peer {
         };
         let is_first = posted.batch.is_empty();
         posted.batch.put(&credit(own));
-        if posted.plain && posted.credits_held < most_held(&own.arena, rooms) {
+        if posted.credits_held < most_held(&own.arena, rooms) {
             posted.holds_answers |= is_first;
             posted.credits_held += 1;
             return Goes::Later;

@@ -45,8 +45,8 @@ impl Default for Timeouts {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Memory {
-    /// The most that staging and channels together may take (default: 256 MiB). As much again may be kept for what an
-    /// all_to_all in place puts aside.
+    /// The most that slots take in which a rank receives (default: 256 MiB). As much again may be used to send from, where
+    /// links do, half as much for places of short puts, and as much for what an all_to_all in place puts aside.
     pub budget: Bytes,
     /// The size of one slot of a channel, a multiple of 64 bytes (default: 128 KiB).
     pub slot: Bytes,
