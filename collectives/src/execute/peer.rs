@@ -561,6 +561,14 @@ impl Peer {
         done >= posted.last_data
     }
 
+    /// The end of its link, where data was put since for the peer that has left.
+    pub(super) fn lost_data(&self, own: &Own) -> Option<&Ended> {
+        let Way::Posted(posted) = &self.way else {
+            return None;
+        };
+        posted.ended.as_ref().filter(|_| !self.has_all(own))
+    }
+
     /// The number of the flag that the next put from the peer raises.
     pub(super) fn next_data(&self, own: &Own) -> u32 {
         self.flag_of(own, self.received)

@@ -485,11 +485,10 @@ fn drive_links(
         let Way::Posted(posted) = &mut peer.way else {
             continue;
         };
-        if let Some(ended) = &posted.ended {
-            let error = ended.error.clone();
+        if posted.ended.is_some() {
             posted.batch.clear();
-            if !peer.has_all(&common.own) {
-                return Err(link_error(error, peer.rank, call));
+            if let Some(ended) = peer.lost_data(&common.own) {
+                return Err(link_error(ended.error.clone(), peer.rank, call));
             }
             continue;
         }
