@@ -721,18 +721,23 @@ fn sockets(ranks: u32, message_ps: u64) -> Fabric {
 #[test]
 fn fewer_messages_are_chosen_where_each_is_a_call_of_the_system() {
     const SOCKET_PS: u64 = 2_500_000;
-    let choose = |op, fabric: &Fabric| {
-        let got = select(&request(op, 4), fabric, &Overrides::NONE).unwrap();
+    let choose_for = |bytes, op, fabric: &Fabric| {
+        let got = select(&request(op, bytes), fabric, &Overrides::NONE).unwrap();
         got.winner().plan
     };
+    let choose = |op, fabric: &Fabric| choose_for(4, op, fabric);
     let mesh = Plan::Flat(Algorithm::MeshOneShot);
     for ranks in [4, 8] {
         let (cheap, dear) = (sockets(ranks, 0), sockets(ranks, SOCKET_PS));
         assert_eq!(choose(Op::AllReduce, &cheap), mesh, "{ranks}");
         let chosen = choose(Op::AllReduce, &dear);
         assert_eq!(chosen, Plan::Flat(Algorithm::RecursiveDoubling), "{ranks}");
-        // The others wait while the root sends: it has a core to itself.
-        assert_eq!(choose(Op::Broadcast { root: 0 }, &dear), mesh, "{ranks}");
+        // The others wait while the root sends: it has a core nearly to itself. A tree keeps both cores busy with what
+        // takes longer than a turn.
+        let broadcast = Op::Broadcast { root: 0 };
+        assert_eq!(choose(broadcast, &dear), mesh, "{ranks}");
+        let tree = Plan::Flat(Algorithm::Binomial);
+        assert_eq!(choose_for(32 << 10, broadcast, &dear), tree, "{ranks}");
         assert_ne!(cheap.fingerprint(), dear.fingerprint());
     }
     // Two ranks on a core each: a message and its answer at both ends, and the way.

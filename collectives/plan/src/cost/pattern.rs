@@ -9,6 +9,8 @@ use super::rate::{Rate, Ratio};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Pattern {
     pub(super) alpha_ps: u128,
+    /// The same where no other rank of a core works.
+    pub(super) lone_alpha_ps: u128,
     pub(super) rate: Rate,
     /// The same where no other rank of a core works.
     pub(super) lone_rate: Rate,
@@ -58,6 +60,7 @@ impl Pattern {
         port.of = mine.of + theirs.of;
         Pattern {
             alpha_ps: self.alpha_ps.max(other.alpha_ps),
+            lone_alpha_ps: self.lone_alpha_ps.max(other.lone_alpha_ps),
             rate: self.rate.min(other.rate),
             lone_rate: self.lone_rate.min(other.lone_rate),
             by_core: self.by_core || other.by_core,
@@ -83,7 +86,7 @@ impl Pattern {
         let works = Ratio::new((fan - 1) * crowd.den + crowd.num, fan * crowd.den);
         Pattern {
             // A phase counts both ends.
-            message_ps: self.lone_message_ps.div_ceil(2),
+            message_ps: (self.lone_message_ps * works.num).div_ceil(2 * works.den),
             rate: self.rate_of(works),
             ..self
         }
@@ -91,19 +94,52 @@ impl Pattern {
 
     /// The same round where so many of the ranks take part.
     pub(super) fn of_some(self, some: u32, ranks: u32, crowd: Ratio) -> Pattern {
-        let crowd = crowd.part(some.min(ranks).into(), ranks.into());
-        let crowd = crowd.at_least_one();
+        let part = crowd.part(some.min(ranks).into(), ranks.into());
+        let part = part.at_least_one();
         Pattern {
-            message_ps: (self.lone_message_ps * crowd.num).div_ceil(crowd.den),
-            rate: self.rate_of(crowd),
+            message_ps: (self.lone_message_ps * part.num).div_ceil(part.den),
+            rate: self.rate_of(part),
             ..self
         }
+    }
+
+    /// The same where half of them send and half receive, and the others are in calls before and behind: nobody waits for
+    /// all.
+    pub(super) fn of_level(self, some: u32, ranks: u32, crowd: Ratio) -> Pattern {
+        let part = crowd.part(some.min(ranks).into(), ranks.into());
+        let part = part.at_least_one();
+        Pattern {
+            alpha_ps: self.alpha_of(part, crowd),
+            // A phase counts both ends, which follow each other where nobody else works.
+            message_ps: match part.num >= 2 * part.den {
+                true => (self.lone_message_ps * part.num).div_ceil(2 * part.den),
+                false => self.lone_message_ps,
+            },
+            rate: self.rate_of(part),
+            ..self
+        }
+    }
+
+    /// How long a first byte takes where `part` of the `crowd` of ranks on a core work.
+    fn alpha_of(self, part: Ratio, crowd: Ratio) -> u128 {
+        let others = |all: Ratio| all.num.saturating_sub(all.den);
+        if !self.is_served() || others(crowd) == 0 {
+            return self.alpha_ps;
+        }
+        let turns = self.alpha_ps.saturating_sub(self.lone_alpha_ps);
+        let theirs = turns * others(part) * crowd.den / (others(crowd) * part.den);
+        self.lone_alpha_ps + theirs
+    }
+
+    /// Whether messages are calls of the operating system.
+    pub(super) fn is_served(self) -> bool {
+        self.by_core && self.lone_message_ps > 0
     }
 
     /// What a link carries where its core has so many times its work to do. Where no message is a call of the operating
     /// system ranks wait for each other in turns, and it is as if all worked.
     fn rate_of(&self, works: Ratio) -> Rate {
-        match self.by_core && self.lone_message_ps > 0 {
+        match self.is_served() {
             true => self.lone_rate.shared(works),
             false => self.rate,
         }
@@ -204,6 +240,7 @@ impl<L: Fn(u32, u32) -> Link> Survey<'_, L> {
                     .add(weight);
             }
             pattern.alpha_ps = pattern.alpha_ps.max(u128::from(alpha_ps));
+            pattern.lone_alpha_ps = pattern.lone_alpha_ps.max(lone.alpha_ps.into());
             pattern.rate = pattern.rate.min(rate.raised(most.into(), weight.into()));
             pattern.by_core |= by_core;
             alike &= weight == most;

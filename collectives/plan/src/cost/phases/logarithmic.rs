@@ -2,16 +2,20 @@
 
 use crate::ir::Op;
 
+use super::super::pattern::Pattern;
 use super::super::rate::Ratio;
 use super::{Message, Overlap, Work};
 
 pub(super) fn recursive_doubling(work: &mut Work, m: &Message<'_>) {
+    let core = 1 << m.p.ilog2();
+    let some = |pattern: Pattern, ranks| pattern.of_some(ranks, m.p, m.fabric.crowd);
     for &exchange in &m.fabric.exchanges {
-        work.rounds(exchange, 1, m.s, Overlap::None);
+        work.rounds(some(exchange, core), 1, m.s, Overlap::None);
         work.reduced.push(m.s);
     }
-    if !m.p.is_power_of_two() {
-        work.rounds(m.fabric.fold, 2, m.s, Overlap::Latency);
+    if core < m.p {
+        let fold = some(m.fabric.fold, 2 * (m.p - core));
+        work.rounds(fold, 2, m.s, Overlap::Latency);
         work.reduced.push(m.s);
         work.copied.push(m.s);
     }

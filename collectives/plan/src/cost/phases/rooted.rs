@@ -18,18 +18,18 @@ pub(super) fn binomial(work: &mut Work, op: Op, m: &Message<'_>) {
             acknowledged(work, m);
         }
         Op::Reduce { .. } => {
-            up(work, m);
+            up(work, m, level);
             for &shift in &m.fabric.shifts {
-                work.hidden_signals(shift);
+                held_signals(work, shift);
             }
         }
         Op::Broadcast { .. } => {
-            down(work, m);
+            down(work, m, level);
             acknowledged(work, m);
         }
         _ => {
-            up(work, m);
-            down(work, m);
+            up(work, m, round);
+            down(work, m, round);
         }
     }
 }
@@ -74,14 +74,17 @@ pub(super) fn double_binary_tree(work: &mut Work, op: Op, m: &Message<'_>) {
     }
 }
 
-fn down(work: &mut Work, m: &Message<'_>) {
+/// The level of a tree at which `2^k` ranks send, or receive.
+type Level = fn(Pattern, usize, &Message<'_>) -> Pattern;
+
+fn down(work: &mut Work, m: &Message<'_>, level: Level) {
     for (k, &shift) in m.fabric.shifts.iter().enumerate() {
         work.rounds(level(shift, k, m), 1, m.s, Overlap::Latency);
     }
     work.copied.push(m.s);
 }
 
-fn up(work: &mut Work, m: &Message<'_>) {
+fn up(work: &mut Work, m: &Message<'_>, level: Level) {
     for (k, &shift) in m.fabric.shifts_down.iter().enumerate() {
         work.rounds(level(shift, k, m), 1, m.s, Overlap::Latency);
         // The speed is that of a core of which all ranks reduce; here `2^k` do.
@@ -92,8 +95,13 @@ fn up(work: &mut Work, m: &Message<'_>) {
     }
 }
 
-/// The level of a tree at which `2^k` ranks send, or receive.
+/// Of a call with a root: others of its ranks are in the calls before and behind it.
 fn level(shift: Pattern, k: usize, m: &Message<'_>) -> Pattern {
+    shift.of_level(2 << k.min(30), m.p, m.fabric.crowd)
+}
+
+/// Of one that all wait for.
+fn round(shift: Pattern, k: usize, m: &Message<'_>) -> Pattern {
     shift.of_some(2 << k.min(30), m.p, m.fabric.crowd)
 }
 
@@ -113,9 +121,17 @@ fn subtrees(work: &mut Work, m: &Message<'_>, down: bool) {
 /// Each rank tells its parent as soon as it has its data, while that still puts to others.
 fn acknowledged(work: &mut Work, m: &Message<'_>) {
     if let Some((&last, others)) = m.fabric.shifts_down.split_last() {
-        work.signals(last, 1);
+        work.signals(level(last, others.len(), m), 1);
         for &shift in others {
-            work.hidden_signals(shift);
+            held_signals(work, shift);
         }
+    }
+}
+
+/// Signals that nobody waits for in the call. Where each would be a call of the operating system they are held back, and
+/// go many together.
+fn held_signals(work: &mut Work, pattern: Pattern) {
+    if !pattern.is_served() {
+        work.hidden_signals(pattern);
     }
 }
