@@ -22,8 +22,8 @@ use crate::setup::Recovery;
 
 /// Bytes that one connection moves each way in one turn: then it is the next one's.
 const TURN_BYTES: u64 = 256 << 10;
-/// Behind so few bytes sent nothing is looked for in the same turn.
-const SMALL: u64 = 4 << 10;
+/// Behind so few bytes sent nothing is looked for in the same turn, but for each [`GLANCE`]-th.
+const SMALL: u64 = 64 << 10;
 /// Polls between two looks at connections from which nothing is awaited.
 const GLANCE: u32 = 16;
 /// Polls between two looks at the clock and at the shared listener.
@@ -141,8 +141,10 @@ impl Established {
         if !desk.outbox.is_empty() || self.is_blocked() {
             self.send(desk, budget, &mut turn)?;
         }
-        // What answers a small put is not there yet: who waits for it polls again.
-        if turn.bytes == 0 || turn.bytes > SMALL || turn.more {
+        // What answers a small put is not there yet: who waits for it polls again. Who sends one after the other and waits
+        // for nothing hears now and then what has landed.
+        let glance = self.polls.is_multiple_of(GLANCE);
+        if turn.bytes == 0 || turn.bytes > SMALL || turn.more || glance {
             self.receive(desk, budget, &mut turn)?;
         }
         turn.moved |= turn.bytes > 0;

@@ -14,7 +14,7 @@ use crate::net::Piece;
 use crate::wire::{FRAME_BYTES, Frame, Signal};
 
 /// Small frames are read whole, several at once, through this buffer.
-const BUFFER: usize = 4096;
+const BUFFER: usize = 16 << 10;
 /// Behind a frame of at least this length only the next header is read into the buffer: copying
 /// bytes twice costs more than a call.
 const LARGE: u64 = 16 << 10;
