@@ -32,9 +32,6 @@ const SHRINKS: u64 = 1 << 62;
 /// How often deadlines of calls that nobody waits for are looked at.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How often what is held back for links is looked for, while there is anything. Looking costs some microseconds.
-const ANSWERS: Duration = Duration::from_micros(200);
-
 /// How often, while this rank's queues are to become quiet after a failure.
 const SOON: Duration = Duration::from_millis(1);
 
@@ -329,10 +326,7 @@ impl Shared {
         }
         let replays = self.look_at_replays(now);
         let calls = (self.look_at_calls(now) || replays).then_some(LOOK);
-        match self.lane.look_at_answers() {
-            true => Some(ANSWERS),
-            false => calls,
-        }
+        self.lane.look_at_answers().or(calls)
     }
 
     /// After a failure: ends what is under way and tells the peers once it has ended. True while it

@@ -12,7 +12,7 @@ use super::force::Forced;
 use super::shared::{Shared, mix};
 use super::window::{InPlace, Starts, Windowed};
 use crate::error::{Error, Result};
-use crate::execute::{Aside, CallShape, Ended, Flag, Gate, Key, Mark, Op, Planned, State};
+use crate::execute::{Aside, CallShape, Ended, Flag, Gate, Key, Mark, Op, Planned, State, held};
 use crate::progress::{Patience, progress};
 use crate::reduction::How;
 use crate::signature::{Call, CallKind};
@@ -280,6 +280,9 @@ impl Shared {
             }
             if self.lane.watch_answers(state) {
                 progress().kick();
+            }
+            if state.holds_puts() {
+                held::note(&self.lane);
             }
         }
         ended

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use unisono_hal::{Device, Stream};
 
+use super::direct::LATER;
 use super::holdings::Holdings;
 use super::op::{Op, Planned};
 use super::peer::{Own, Peer, Way};
@@ -184,13 +185,13 @@ impl Lane {
         state.holds_answers() && !self.answers_watched.swap(true, Ordering::Relaxed)
     }
 
-    /// Of the progress thread: sends what was held back and no call has sent. True if it is to look again soon.
-    pub(crate) fn look_at_answers(self: &Arc<Self>) -> bool {
+    /// Of the progress thread: sends what was held back and no call has sent. How soon to look again, if at all.
+    pub(crate) fn look_at_answers(self: &Arc<Self>) -> Option<Duration> {
         if !self.answers_watched.load(Ordering::Relaxed) {
-            return false;
+            return None;
         }
         let Some(mut state) = self.try_lock() else {
-            return true;
+            return Some(LATER);
         };
         let again = state.look_at_answers();
         if state.take_unsent() {
@@ -198,7 +199,8 @@ impl Lane {
             crate::progress::progress().activate(self);
         }
         // Under the lock: a call that holds one back later sees it.
-        self.answers_watched.store(again, Ordering::Relaxed);
+        self.answers_watched
+            .store(again.is_some(), Ordering::Relaxed);
         again
     }
 

@@ -7,6 +7,7 @@
 mod aside;
 mod direct;
 mod group;
+pub(crate) mod held;
 mod holdings;
 mod lane;
 mod left;

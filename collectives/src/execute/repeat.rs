@@ -9,6 +9,7 @@ use std::sync::Arc;
 use unisono_plan::Op as PlanOp;
 
 use super::direct::{Bound, Ran, Running};
+use super::held;
 use super::op::{Op, Planned};
 use super::state::State;
 use crate::progress::Patience;
@@ -170,6 +171,7 @@ impl State {
             if matches!(ran, Ran::Done) {
                 return Ended::Done;
             }
+            held::let_go();
             // What fails does so again as an op, which says why.
             let goes_on = matches!(ran, Ran::Waits(_))
                 && running.waits_for(planned).is_some_and(|from| {

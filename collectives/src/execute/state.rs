@@ -209,16 +209,33 @@ impl State {
         self.common.answers.held
     }
 
-    /// Sends the answers that are held back, if no call has begun since this was last asked. True if it is to be asked
-    /// again.
-    pub(crate) fn look_at_answers(&mut self) -> bool {
+    /// Sends the answers that are held back, if no call has begun since this was last asked. How soon to ask again, if at
+    /// all.
+    pub(crate) fn look_at_answers(&mut self) -> Option<Duration> {
         if !self.common.answers.held {
-            return false;
+            return None;
         }
         if self.common.answers.is_left_alone(self.common.number) && self.common.send_answers() {
             self.common.answers.in_vain();
         }
-        true
+        Some(self.common.answers.look_after())
+    }
+
+    /// Whether puts may be held back.
+    #[inline]
+    pub(crate) fn holds_puts(&self) -> bool {
+        self.common.answers.puts
+    }
+
+    /// Before a call of another lane waits: sends the puts that are held back, and what lies with them. True if a link is to
+    /// be driven on.
+    pub(super) fn send_held_puts(&mut self) -> bool {
+        if !self.common.answers.puts {
+            return false;
+        }
+        self.common.send_answers();
+        self.common.answers.held_puts_in_vain();
+        self.take_unsent()
     }
 
     /// Nothing queued, nothing in flight, links quiet: nobody need drive it.

@@ -185,7 +185,7 @@ impl Common {
                 self.unsent |= !posted.push();
             }
         }
-        self.answers.held = false;
+        (self.answers.held, self.answers.puts) = (false, false);
         sent
     }
 

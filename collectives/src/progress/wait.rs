@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::spin::{Next, Policy, Spin};
 use super::{Progress, sleep};
 use crate::error::Result;
-use crate::execute::{Lane, State};
+use crate::execute::{Lane, State, held};
 
 /// The longest single sleep: aborts and deadlines are looked at at least this often.
 const SLICE: Duration = Duration::from_millis(50);
@@ -60,6 +60,7 @@ impl Progress {
                 drain(lane, policy.drain, watch);
                 return Err(error);
             }
+            held::let_go();
             if spin.next(false) != Next::Spin {
                 break;
             }

@@ -484,6 +484,47 @@ fn a_root_that_computes_holds_nobody_up() {
     let _ = ranks.succeed();
 }
 
+/// What a thread sends over one communicator does not stay held while it waits for another: two ranks that send over one
+/// and receive over the other wait for each other.
+#[test]
+fn who_waits_for_another_communicator_holds_nobody_up() {
+    const EXCHANGES: u32 = 500;
+    let _limit = watchdog("who_waits_for_another_communicator_holds_nobody_up", LIMIT);
+    let job = Job::new("who_waits_for_another_communicator_holds_nobody_up", 2);
+    let ranks = job.start(|rank| {
+        let world = rank.init(|options| do_without(WITHOUT[1], options));
+        let mut both = [
+            world.duplicate().expect("one"),
+            world.duplicate().expect("two"),
+        ];
+        both.rotate_left(world.rank() as usize);
+        let [there, back] = &both;
+        let peer = 1 - world.rank();
+        let two_ways = |there: &Communicator, back: &Communicator| {
+            world.barrier().expect("barrier");
+            let since = Instant::now();
+            for round in 0..EXCHANGES {
+                let mut got = u32::MAX;
+                there.send(&[round], peer).expect("sent");
+                back.recv(std::slice::from_mut(&mut got), peer)
+                    .expect("received");
+                assert_eq!(got, round);
+            }
+            let mut took = [since.elapsed().as_nanos() as u64];
+            let slowest = world.all_reduce_in_place(&mut took, ReduceOp::Max);
+            slowest.expect("all_reduce");
+            took[0]
+        };
+        // Beside each other, as others may be at work on this machine; what was held took 20 times as long.
+        let is_alike = (0..10).any(|_| {
+            let [apart, together] = [two_ways(there, back), two_ways(&world, &world)];
+            apart < 6 * together
+        });
+        assert!(is_alike, "sends wait for the progress thread");
+    });
+    let _ = ranks.succeed();
+}
+
 /// A rank that has received and now computes has told its sender of the room.
 #[test]
 fn who_only_receives_gives_back_at_once() {

@@ -15,8 +15,9 @@
 //! - Enough are together, or something else goes to that rank. No rank ever waits for want of what is held: what may be
 //!   owed ([`most`](super::owed::most)) and what there is room for is more.
 //! - This rank begins a call of another plan, or waits: for longer than a moment, or at all where puts are held.
-//! - It makes no call: the progress thread looks for them as long as there are any, five times a millisecond, and sends
-//!   them if no call has begun since it looked last: a rank that computes holds up another for two looks.
+//! - It makes no call: the progress thread looks for them as long as there are any, each millisecond, or five times as
+//!   often where puts may be among them, and sends them if no call has begun since it looked last: a rank that computes
+//!   holds up another for two looks.
 //!
 //! Where holding answers back was in vain, as they went for one of the last two reasons, the next ones go at once.
 
@@ -34,19 +35,33 @@ pub(in crate::execute) struct Answers {
     score: u8,
     /// The number of the last op when the progress thread looked for what is held.
     looked: u64,
-    /// Whether anything may lie in a batch.
+    /// Whether anything may lie in a batch, and whether puts may.
     pub held: bool,
+    pub puts: bool,
     /// When the last call began, and whether the current one came quickly behind it.
     began: Option<Instant>,
     is_quick: bool,
+    /// Calls for which puts are not held.
+    barred: u8,
 }
 
 /// Between two calls of which the second comes quickly behind the first: about what a call of the operating system takes,
 /// which it costs to send a put by itself.
 const QUICK: Duration = Duration::from_micros(10);
 
+/// How soon the progress thread looks again where puts may be held. Looking costs some microseconds.
+const SOON: Duration = Duration::from_micros(200);
+
+/// As [`SOON`], where answers alone may be held: the other rank needs them for its next plan, for which it needs this rank
+/// in most cases, too.
+pub(in crate::execute) const LATER: Duration = Duration::from_millis(1);
+
 /// Calls of one plan before anything is held back.
 const REPEATS: u8 = 8;
+
+/// Calls for which puts go at once, where they were held by a thread that then waited for another communicator: as if it
+/// sends over one and receives over the other.
+const BARRED: u8 = 64;
 
 impl Answers {
     /// A call of this plan begins; whether those that are held back must go first.
@@ -54,7 +69,12 @@ impl Answers {
     pub(in crate::execute) fn begin(&mut self, planned: &Arc<Planned>) -> bool {
         if self.by.as_ref().is_some_and(|by| Arc::ptr_eq(by, planned)) {
             self.score = (self.score + 1).min(2 * REPEATS);
-            if self.score >= REPEATS && planned.direct.as_ref().is_some_and(|direct| direct.ahead) {
+            self.barred = self.barred.saturating_sub(1);
+            self.is_quick = false;
+            if self.score >= REPEATS
+                && self.barred == 0
+                && planned.direct.as_ref().is_some_and(|direct| direct.ahead)
+            {
                 let now = Instant::now();
                 let before = self.began.replace(now);
                 self.is_quick = before.is_some_and(|before| now - before < QUICK);
@@ -90,6 +110,19 @@ impl Answers {
     /// Holding them back was in vain.
     pub(in crate::execute) fn in_vain(&mut self) {
         self.score = self.score.saturating_sub(REPEATS);
+    }
+
+    /// Puts were held by a thread that waited elsewhere.
+    pub(in crate::execute) fn held_puts_in_vain(&mut self) {
+        self.barred = BARRED;
+    }
+
+    /// How soon to look for what is held.
+    pub(in crate::execute) fn look_after(&self) -> Duration {
+        match self.by.as_ref().and_then(|by| by.direct.as_ref()) {
+            Some(direct) if direct.ahead => SOON,
+            _ => LATER,
+        }
     }
 
     /// Whether no op has begun since this was last asked, where `number` is the last one's.

@@ -86,7 +86,7 @@ pub(super) fn mark_last(moves: &mut [Move]) {
 }
 
 /// Longer puts are worth a call of the operating system each.
-const AHEAD: u64 = 4 << 10;
+const AHEAD: u64 = 16 << 10;
 
 /// Marks the short puts of a plan that waits for nothing: such a rank may be far ahead of those to which it puts something.
 pub(super) fn mark_ahead(moves: &mut [Move]) {

@@ -345,6 +345,7 @@ impl Around<'_> {
                 *self.unsent |= !posted.push();
             }
         }
+        self.answers.puts = false;
     }
 
     #[inline]
@@ -374,7 +375,7 @@ impl Around<'_> {
                 } else if ahead && self.answers.is_quick() && posted.may_hold(bytes) {
                     *self.held_back = true;
                     posted.holds_answers = false;
-                    self.answers.held = true;
+                    (self.answers.held, self.answers.puts) = (true, true);
                 } else if may_wait {
                     *self.held_back = true;
                     posted.holds_answers = false;

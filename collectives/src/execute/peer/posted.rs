@@ -15,7 +15,7 @@ use crate::execute::track::BUDGET;
 /// Puts of a rank that is far ahead that go out together, and their bytes, at most: then a call of the operating system is
 /// a small part of what each costs.
 const TOGETHER: u32 = 16;
-const TOGETHER_BYTES: u64 = 16 << 10;
+const TOGETHER_BYTES: u64 = 64 << 10;
 
 /// Puts that are copied before a link is lent one again that did not let go at once.
 const DISTRUST: u32 = 64;
