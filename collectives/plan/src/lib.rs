@@ -27,7 +27,7 @@ pub mod template;
 pub mod traffic;
 pub mod verify;
 
-pub use algorithms::{Algorithm, Layout, Shape, Unsupported, generate};
+pub use algorithms::{Algorithm, Layout, Shape, Unsupported, generate, generate_reduce_alone};
 pub use geometry::{Geometry, GeometryError};
 pub use ir::{Action, Blocks, Buffer, Op, OpKind, Place, Program, Shares, Step, Value};
 pub use template::Template;

@@ -3,8 +3,8 @@
 //! `UNISONO_SOAK=1` adds the largest numbers of ranks, and all cases for the middling ones:
 //! `cargo xtask soak plans`.
 
-use unisono_plan::verify::{Settings, check};
-use unisono_plan::{Algorithm, Op};
+use unisono_plan::verify::{self, Settings, check};
+use unisono_plan::{Action, Algorithm, Op, Program, Shape, Step, generate, generate_reduce_alone};
 
 /// All cases of every plan.
 const ALL_CASES: std::ops::RangeInclusive<u32> = 1..=17;
@@ -128,7 +128,40 @@ fn broadcast() {
 
 #[test]
 fn reduce() {
-    verify_rooted(|root| Op::Reduce { root }, 5);
+    verify_rooted(|root| Op::Reduce { root }, 6);
+}
+
+/// Over windows, where only the root reaches its output: what the others do is what they do elsewhere without the
+/// reductions.
+#[test]
+fn reduce_by_the_root_alone() {
+    for ranks in ranks().into_iter().filter(|&ranks| ranks > 1) {
+        for root in roots(ranks) {
+            let op = Op::Reduce { root };
+            let shape = |rank| Shape {
+                op,
+                ranks,
+                rank,
+                windowed: true,
+            };
+            let all = (0..ranks).map(|rank| generate_reduce_alone(&shape(rank)).expect("a plan"));
+            let alone: Vec<Program> = all.collect();
+            for program in alone.iter().filter(|program| program.rank != root) {
+                let usual = generate(Algorithm::MeshTwoShot, &shape(program.rank));
+                let usual = usual.expect("a plan");
+                let reduces = |step: &Step| matches!(step.action, Action::Reduce { .. });
+                let left: Vec<Step> = usual.walk().filter(|step| !reduces(step)).collect();
+                assert_eq!(left, program.walk().collect::<Vec<Step>>());
+                assert_eq!(usual.max_skew, program.max_skew);
+            }
+            let skew = alone.iter().map(|program| program.max_skew).max();
+            for settings in cases(ranks, skew.unwrap_or(0)) {
+                let report =
+                    verify::verify(&alone, settings).unwrap_or_else(|error| panic!("{error}"));
+                assert!(report.folds_in_rank_order, "{ranks}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -165,7 +198,6 @@ fn send_and_receive() {
 /// with the logarithm.
 #[test]
 fn programs_stay_short() {
-    use unisono_plan::{Shape, generate};
     let steps = |algorithm: Algorithm, op: Op, ranks: u32| {
         let of = |rank| {
             let shape = Shape {

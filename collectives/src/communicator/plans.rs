@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use unisono_plan::cost::Picoseconds;
 use unisono_plan::geometry::Sizes;
 use unisono_plan::select::{self, Front, Overrides, SelectError, Selection};
-use unisono_plan::{Action, Geometry, GeometryError, Op, Program, Shape, Template};
+use unisono_plan::{
+    Action, Geometry, GeometryError, Op, Program, Shape, Template, generate_reduce_alone,
+};
 
 use super::Communicator;
 use super::asked::Asked;
@@ -37,11 +39,13 @@ struct Key {
     dtype: DataType,
     reduction: Option<ReductionKind>,
     windows: bool,
+    /// Of the root of a reduce over windows: no peer reaches its output.
+    alone: bool,
     forced: Option<Forced>,
 }
 
 impl Key {
-    fn new(request: &Request<'_>, windows: bool) -> Self {
+    fn new(request: &Request<'_>, windows: bool, alone: bool) -> Self {
         let Asked {
             op, kind, sizes, ..
         } = request.asked;
@@ -57,6 +61,7 @@ impl Key {
             dtype: request.dtype,
             reduction: request.kind(),
             windows,
+            alone,
             forced: request.forced,
         }
     }
@@ -122,10 +127,16 @@ impl Plans {
 }
 
 impl Shared {
-    /// The plan of a request, which is checked on the way.
-    pub(super) fn plan(&self, request: &Request<'_>, windows: bool) -> Result<Arc<Planned>> {
+    /// The plan of a request, which is checked on the way. `alone` if it is the root of a reduce over windows and no peer
+    /// reaches its output.
+    pub(super) fn plan(
+        &self,
+        request: &Request<'_>,
+        windows: bool,
+        alone: bool,
+    ) -> Result<Arc<Planned>> {
         check_type(request)?;
-        let key = Key::new(request, windows);
+        let key = Key::new(request, windows, alone);
         let mut kept = self.plans.lock();
         if let Some((last, planned)) = &kept.last
             && *last == key
@@ -170,7 +181,12 @@ impl Shared {
             rank: self.rank,
             windowed: choice.windowed,
         };
-        let program = (choice.template.generate(&shape))
+        let tells = choice.windowed && matches!(key.op, Op::Reduce { .. }) && self.size() > 1;
+        let program = match tells && key.alone {
+            true => generate_reduce_alone(&shape),
+            false => choice.template.generate(&shape),
+        };
+        let program = program
             .map(one_way)
             .map_err(|e| unsupported(e.to_string()))?;
         let geometry = self
@@ -204,6 +220,7 @@ impl Shared {
             scaled: key.reduction == Some(ReductionKind::ScaledSum),
             windowed: choice.windowed,
             reads: choice.template.reads_peers() && self.size() > 1,
+            tells,
             hash: hash as u32,
             program,
             direct: None,
@@ -298,6 +315,7 @@ impl Shared {
 
     fn explain(&self, op: Op, bytes: u64, dtype: DataType, windows: bool) -> Result<Explanation> {
         self.check_ranks(op)?;
+        let windows = windows && self.goes_over_windows(op);
         let request = select::Request {
             op,
             bytes,

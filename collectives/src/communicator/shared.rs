@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use unisono_bootstrap::{Directory, Event, Tag, Wait};
+use unisono_graph::DeviceClass;
 use unisono_plan::cost::Fabric;
 use unisono_plan::select::Overrides;
 
@@ -69,6 +70,8 @@ pub(crate) struct Shared {
     pub(super) refused: Refused,
     /// Why its calls cannot be recorded into graphs, the same on all ranks.
     pub(super) unrecorded: Option<String>,
+    /// Whether the CPU sees what peers tell in their signals, and may act on it: on all ranks.
+    pub(super) tells: bool,
     /// What receivers fetch.
     pub(super) fetches: Fetches,
     /// By rank: where links find its bytes.
@@ -121,6 +124,13 @@ impl Shared {
         let let_go = LetGo::new(lane.lock().fetching());
         let stopped = Stopped::new(&world.graph, &members, lane.lock().sharing());
         let asides = Asides::new(world.options.memory.budget);
+        let is_cpu = |member: &u32| {
+            let device = world.graph.rank(*member);
+            let device = device.and_then(|vertex| world.graph.vertex(vertex).device());
+            device.is_some_and(|device| device.class == DeviceClass::Cpu)
+        };
+        // A recorded call has no work of the host's.
+        let tells = unrecorded.is_some() && members.iter().all(is_cpu);
         let shared = Arc::new(Self {
             id,
             rank: position.unwrap_or(0) as u32,
@@ -141,6 +151,7 @@ impl Shared {
             supports,
             refused,
             unrecorded,
+            tells,
             fetches,
             linked,
             generation: crate::fork::generation(),

@@ -12,7 +12,9 @@ use super::force::Forced;
 use super::shared::{Shared, mix};
 use super::window::{InPlace, Starts, Windowed};
 use crate::error::{Error, Result};
-use crate::execute::{Aside, CallShape, Ended, Flag, Gate, Key, Mark, Op, Planned, State, held};
+use crate::execute::{
+    Aside, CallShape, Ended, Flag, Gate, Key, Mark, Op, Planned, State, Target, held,
+};
 use crate::progress::{Patience, progress};
 use crate::reduction::How;
 use crate::signature::{Call, CallKind};
@@ -77,6 +79,8 @@ pub(super) struct Checked<'a> {
 #[derive(Default)]
 struct Reached {
     windowed: Option<Windowed>,
+    /// Of the root of a reduce over windows: the window with its output, and where in it.
+    told: [u64; 2],
     /// Room for input that they would find overwritten.
     aside: Option<Aside>,
 }
@@ -344,7 +348,7 @@ impl Shared {
 
     /// Whether the next request like this one can run at once with this plan, wherever its buffers lie.
     fn can_repeat(&self, shape: &CallShape, request: &Request<'_>, planned: &Planned) -> bool {
-        let for_windows = || self.plan(request, true);
+        let for_windows = || self.plan(request, true, false);
         planned.direct.is_some()
             && (!shape.windows
                 || for_windows().is_ok_and(|all| !all.windowed && all.hash == planned.hash))
@@ -363,9 +367,19 @@ impl Shared {
             // What peers read there is not scaled.
             Some(ReductionKind::ScaledSum) => None,
             _ if ends.input == ends.output && !op.runs_in_place(true) => None,
+            _ if !self.goes_over_windows(op) => None,
+            // Where the output lies only the root knows.
+            _ if matches!(op, PlanOp::Reduce { .. }) => {
+                self.windows.find(Ends { output: 0, ..ends }, InPlace::No)
+            }
             _ => self.windows.find(ends, self.in_place(request)),
         };
-        let planned = self.plan(request, windowed.is_some())?;
+        let is_told_of = matches!(op, PlanOp::Reduce { root } if root == self.rank);
+        let told = match is_told_of && windowed.is_some() {
+            true => self.windows.told(ends.output),
+            false => [0; 2],
+        };
+        let planned = self.plan(request, windowed.is_some(), is_told_of && told == [0; 2])?;
         let windowed = windowed.filter(|_| planned.windowed);
         // Peers read this rank's input while this rank writes its output.
         let is_overwritten = ends.input == ends.output && !op.runs_in_place(true);
@@ -373,7 +387,14 @@ impl Shared {
             true => Some(self.aside(request)?),
             false => None,
         };
-        Ok((planned, Reached { windowed, aside }))
+        Ok((
+            planned,
+            Reached {
+                windowed,
+                told,
+                aside,
+            },
+        ))
     }
 
     /// Room for the input of a request.
@@ -398,7 +419,11 @@ impl Shared {
         request: Request<'_>,
         keep: Option<Box<dyn Any + Send>>,
     ) -> Op {
-        let Reached { windowed, aside } = reached;
+        let Reached {
+            windowed,
+            told,
+            aside,
+        } = reached;
         let call = self.sign(state, &planned, windowed.as_ref(), &request);
         let mut op = Op {
             keep,
@@ -411,6 +436,16 @@ impl Shared {
                 op.aside = Some(aside);
             }
             op.ends = Some(Box::new([op.input, op.output]));
+        }
+        if op.planned.tells
+            && let PlanOp::Reduce { root } = op.planned.program.op
+        {
+            if root == self.rank {
+                op.ends = Some(Box::new(told));
+            } else {
+                let bytes = op.planned.geometry.count() * op.planned.element;
+                op.target = Some(Box::new(Target::new(root, bytes, self.windows.of(root))));
+            }
         }
         op
     }

@@ -3,7 +3,8 @@
 //! Where links are mapped, a plan over windows reads and writes the peers' buffers without staging.
 //! Buffers in a window are found by their address, so the calls are the same. The rule: if a call's
 //! buffers lie in windows on one rank, they do on all, at the same offsets; a call that breaks it
-//! fails with a mismatch that names both ranks.
+//! fails with a mismatch that names both ranks. Of a reduce that goes for the inputs: the output is the
+//! root's alone, which may have it in any window, or in none.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use unisono_hal::{ExportKind, Memory, MemoryKind, MemoryRequest};
+use unisono_plan::Op;
 
 use super::asked::Ends;
 use super::buffer::{self, bytes_of};
@@ -18,7 +20,7 @@ use super::shared::mix;
 use super::{Communicator, Shared};
 use crate::Element;
 use crate::error::{Error, Result};
-use crate::execute::PeerBuffers;
+use crate::execute::{PeerBuffers, Seen};
 
 /// The windows of one communicator.
 #[derive(Default)]
@@ -129,6 +131,27 @@ impl Windows {
             peers: peers.collect(),
             key,
         })
+    }
+
+    /// What a root tells of its output: the number of a window that peers reach, or 0, and where in it.
+    pub(super) fn told(&self, output: u64) -> [u64; 2] {
+        let all = self.lock();
+        let window = all
+            .iter()
+            .find(|w| !w.bases.is_empty() && contains(&w.memory, output));
+        window.map_or([0; 2], |w| [w.number, output - w.memory.base()])
+    }
+
+    /// A rank's windows, as seen from here.
+    pub(super) fn of(&self, rank: u32) -> Box<[Seen]> {
+        let seen = |window: &Arc<Inner>| {
+            window.bases.get(rank as usize).map(|base| Seen {
+                number: window.number,
+                base: *base,
+                bytes: window.memory.len(),
+            })
+        };
+        self.lock().iter().filter_map(seen).collect()
     }
 
     /// Whether there are any.
@@ -366,6 +389,12 @@ impl Registration {
 }
 
 impl Shared {
+    /// Whether an operation may go over windows here.
+    pub(super) fn goes_over_windows(&self, op: Op) -> bool {
+        // Of a reduce the root tells where its output is.
+        !matches!(op, Op::Reduce { .. }) || self.tells
+    }
+
     /// Waits until no rank has anything under way, before something that waits for all that a device has
     /// under way: ranks may be threads on one device.
     fn rest(&self) -> Result<()> {

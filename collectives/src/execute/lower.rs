@@ -86,9 +86,20 @@ pub(crate) struct Late {
     words: Option<[u64; 3]>,
 }
 
+/// How far lowering came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lowered {
+    /// The op is fully written.
+    All,
+    /// The batch is full.
+    Full,
+    /// The rest hangs on what the root tells, which is known once the stream is past what was written.
+    Untold,
+}
+
 impl Lowering<'_> {
-    /// Writes commands from `cursor` on until the batch is full; true when the op is fully written.
-    pub(crate) fn run(&mut self, op: &Op, cursor: &mut Cursor) -> bool {
+    /// Writes commands from `cursor` on.
+    pub(crate) fn run(&mut self, op: &Op, cursor: &mut Cursor) -> Lowered {
         let program = &op.planned.program;
         let geometry = &op.planned.geometry;
         if cursor.is_start() {
@@ -109,6 +120,14 @@ impl Lowering<'_> {
                 if let Some(piece) = cursor.round.checked_sub(u64::from(step.skew))
                     && piece < geometry.pieces_of(&step.action, program.ranks)
                 {
+                    if op
+                        .target
+                        .as_ref()
+                        .is_some_and(|told| told.holds(&step.action))
+                    {
+                        self.signal_late();
+                        return Lowered::Untold;
+                    }
                     self.together(op, &step, cursor.step, piece);
                     self.fetch(op, &step, cursor.step, piece);
                     self.land(op, &step, cursor.step, piece);
@@ -118,7 +137,7 @@ impl Lowering<'_> {
                 // Behind a step: each run comes further, and the first leaves the start.
                 if self.stream.len() >= BATCH {
                     self.signal_late();
-                    return false;
+                    return Lowered::Full;
                 }
             }
             cursor.step = ir::Cursor::START;
@@ -127,7 +146,7 @@ impl Lowering<'_> {
         self.signal_late();
         self.settle_all(op);
         op.after.iter().for_each(|mark| mark.write(self.stream));
-        true
+        Lowered::All
     }
 
     /// Before the first of several puts that follow each other: waits for the credits of all. Then their
@@ -223,7 +242,7 @@ impl Lowering<'_> {
                         rank,
                         buffer,
                         blocks,
-                    } if op.ends.is_some() => self.read(op, &dst, (rank, buffer, blocks), piece),
+                    } if op.planned.reads => self.read(op, &dst, (rank, buffer, blocks), piece),
                     _ => {
                         let src = self.resolve(op, src, piece);
                         match op.planned.reads {
@@ -233,6 +252,7 @@ impl Lowering<'_> {
                     }
                 }
             }
+            action if op.target.as_ref().is_some_and(|told| told.leaves(action)) => {}
             Action::Reduce { dst, a, b, last } => {
                 let dst = self.resolve(op, dst, piece);
                 self.reduce(op, &dst, [a, b], *last, piece);
@@ -518,9 +538,10 @@ impl Lowering<'_> {
                 blocks,
             } => {
                 let peer = op.peers[rank as usize];
-                let address = match buffer {
-                    Buffer::In => peer.input,
-                    _ => peer.output,
+                let address = match (buffer, &op.target) {
+                    (Buffer::In, _) => peer.input,
+                    (_, Some(told)) => told.output(),
+                    (_, None) => peer.output,
                 };
                 Resolved::buffer(&op.planned, address, rank, buffer, blocks)
             }

@@ -22,6 +22,7 @@ mod record;
 mod recorded;
 mod repeat;
 mod state;
+mod told;
 mod track;
 mod unchecked;
 
@@ -37,6 +38,7 @@ pub(crate) use op::{Op, PeerBuffers, Planned};
 pub(crate) use peer::{Fetch, Near, Own, Peer, Posted, SIGNAL_WINDOW, SLOTS_WINDOW, Way};
 pub(crate) use repeat::{CallShape, Ended, Key};
 pub(crate) use state::{HEARD, State};
+pub(crate) use told::{Seen, Target};
 
 #[allow(
     unsafe_code,

@@ -9,6 +9,7 @@ use unisono_plan::{Algorithm, Geometry, Op as PlanOp, Program, Shape};
 
 use super::aside::Aside;
 use super::mark::Mark;
+use super::told::Target;
 
 use super::direct::Direct;
 use crate::error::{Error, Result};
@@ -34,6 +35,8 @@ pub(crate) struct Planned {
     pub windowed: bool,
     /// Whether ranks read each other's buffers, wherever these are; not all of them need to.
     pub reads: bool,
+    /// Whether the root tells the others where its output is.
+    pub tells: bool,
     /// A hash of all that ranks must agree on about how it runs.
     pub hash: u32,
     /// How the calling thread may run it by itself.
@@ -104,8 +107,11 @@ pub(crate) struct Op {
     pub output: u64,
     /// By rank; empty unless the plan is windowed.
     pub peers: Arc<[PeerBuffers]>,
-    /// Of a plan whose ranks read each other's buffers: `input` and `output`, as peers are told.
+    /// What peers are told: of a plan whose ranks read each other's buffers `input` and `output`, of one whose root tells
+    /// where its output is that.
     pub ends: Option<Box<[u64; 2]>>,
+    /// What the root has told.
+    pub target: Option<Box<Target>>,
     /// What is first copied to where `input` is then.
     pub aside: Option<Aside>,
     /// How contributions are combined; a user's function lives as long as this.
@@ -151,6 +157,7 @@ impl Planned {
             scaled: false,
             windowed: false,
             reads: false,
+            tells: false,
             hash: 0,
             direct: None,
         });
@@ -175,6 +182,7 @@ impl Op {
             output,
             peers: Arc::default(),
             ends: None,
+            target: None,
             aside: None,
             reduction: None,
             keep: None,

@@ -4,6 +4,7 @@
 mod lines;
 mod posted;
 mod recorded;
+mod told;
 
 use std::collections::VecDeque;
 use std::time::Instant;

@@ -17,7 +17,7 @@ use unisono_hal::{
     Batch, Device, Event, Memory, MemoryKind, MemoryRequest, Queue, Recording, Status, Stream,
 };
 
-use super::lower::{Cursor, Lowering, Waiting};
+use super::lower::{Cursor, Lowered, Lowering, Waiting};
 use super::op::{Op, Planned};
 use super::peer::{Own, Peer};
 use crate::arena;
@@ -290,7 +290,7 @@ impl Recorder {
                 unchecked: None,
                 lands: None,
             };
-            done = lowering.run(op, &mut cursor);
+            done = lowering.run(op, &mut cursor) == Lowered::All;
             self.submit(&mut batch, op)?;
         }
         let waits = waiting

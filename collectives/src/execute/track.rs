@@ -13,7 +13,7 @@ use unisono_hal::{
 };
 
 use super::direct::{Answers, Around, Bound, Handed, Owed, Pending, Ran, Running};
-use super::lower::{BATCH, Cursor, Lands, Late, Lowering, Waiting};
+use super::lower::{BATCH, Cursor, Lands, Late, Lowered, Lowering, Waiting};
 use super::op::{Op, Planned};
 use super::peer::{Own, Peer, Way};
 use super::place::Run;
@@ -69,6 +69,8 @@ pub(super) struct Track {
     /// Not yet fully handed to the stream; the first may be on its way.
     pub queue: VecDeque<Op>,
     lowered: bool,
+    /// The commands behind which is known what the root tells, on which the rest of the op hangs.
+    untold: Option<u64>,
     /// Handed over: the stream's command count at which each is complete.
     pub flight: VecDeque<(u64, Op)>,
     /// Commands given to the stream's batches so far.
@@ -215,6 +217,7 @@ impl Track {
             late: (device.info().kind != DeviceKind::Cpu).then(Vec::new),
             queue: VecDeque::new(),
             lowered: false,
+            untold: None,
             flight: VecDeque::new(),
             emitted: 0,
             number: 0,
@@ -466,6 +469,9 @@ impl Track {
 
     /// Writes the next batch; false if there is nothing to lower.
     fn lower(&mut self, common: &mut Common) -> Result<bool> {
+        if !self.is_told(common)? {
+            return Ok(false);
+        }
         let Some(op) = self.queue.front() else {
             return Ok(false);
         };
@@ -506,10 +512,29 @@ impl Track {
             unchecked: self.unchecked.as_mut(),
             lands: common.posted.then_some(&mut self.lands),
         };
-        self.lowered = lowering.run(op, &mut self.cursor);
+        let lowered = lowering.run(op, &mut self.cursor);
         self.emitted += self.batch.len() as u64;
+        self.lowered = lowered == Lowered::All;
+        self.untold = (lowered == Lowered::Untold).then_some(self.emitted);
         if self.lowered {
             self.cursor = Cursor::default();
+        }
+        Ok(true)
+    }
+
+    /// Whether nothing that a root is to tell is waited for. Takes what it has told.
+    fn is_told(&mut self, common: &Common) -> Result<bool> {
+        let Some(after) = self.untold else {
+            return Ok(true);
+        };
+        if self.finished < after {
+            return Ok(false);
+        }
+        self.untold = None;
+        if let Some(op) = self.queue.front_mut()
+            && let Some(target) = &mut op.target
+        {
+            target.tell(common.peers[target.root as usize].told(&common.own))?;
         }
         Ok(true)
     }
@@ -609,6 +634,7 @@ impl Track {
             self.flight.push_back((u64::MAX, op));
         }
         self.queue.clear();
+        self.untold = None;
         self.batch.clear();
         self.waiting.clear();
         self.held.clear();

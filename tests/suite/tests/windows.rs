@@ -100,6 +100,59 @@ fn all_reduce_over_windows_is_right_in_and_out_of_place() {
     }
 }
 
+/// The output is the root's alone: in place, at another offset than any other rank's buffers, in another window, or where no
+/// peer reaches it.
+#[test]
+fn reduce_over_windows_goes_wherever_the_root_has_its_output() {
+    const LEN: usize = 1 << 20;
+    for ranks in [2, 3, 5] {
+        threads(
+            ranks,
+            |options| options.rules = force(Algorithm::MeshTwoShot),
+            move |world| {
+                let (rank, op) = (world.rank(), ReduceOp::Sum);
+                let root = ranks - 1;
+                let plan = world.explain_windows(Op::Reduce { root }, 4096, DataType::U64);
+                let plan = plan.expect("a plan");
+                assert!(plan.is_windowed(), "{plan}");
+                let mut send = world.alloc::<u64>(LEN).expect("alloc");
+                let mut other = world.alloc::<u64>(LEN + 77).expect("alloc");
+                let mut private = vec![0_u64; LEN];
+                for (salt, count) in (0..).zip([1, 1000, 4099, LEN].into_iter().cycle().take(12)) {
+                    let fill = |send: &mut [u64]| {
+                        for (i, x) in send.iter_mut().enumerate() {
+                            *x = input(ranks, rank, i, salt, Some(op.into()));
+                        }
+                    };
+                    let check = |what: &str, sum: &[u64]| {
+                        for (i, x) in sum.iter().enumerate().filter(|_| rank == root) {
+                            assert_eq!(*x, reduced::<u64>(ranks, i, salt, op.into()), "{what}");
+                        }
+                    };
+                    fill(&mut send[..count]);
+                    // Of which none is used but the root's.
+                    let at = if rank == root { 77 } else { 0 };
+                    other.fill(u64::MAX);
+                    let sum = &mut other[at..at + count];
+                    world.reduce(&send[..count], sum, op, root).expect("reduce");
+                    check("another window", &other[at..at + count]);
+                    if rank != root {
+                        assert!(other.iter().all(|x| *x == u64::MAX));
+                    }
+                    let sum = &mut private[..count];
+                    world.reduce(&send[..count], sum, op, root).expect("reduce");
+                    check("private", &private[..count]);
+                    world
+                        .reduce_in_place(&mut send[..count], op, root)
+                        .expect("reduce");
+                    check("in place", &send[..count]);
+                }
+                world.finalize().expect("finalize");
+            },
+        );
+    }
+}
+
 #[test]
 fn all_to_all_over_windows_is_right_in_and_out_of_place() {
     for ranks in [2, 3, 8] {

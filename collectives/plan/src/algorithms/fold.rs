@@ -17,23 +17,39 @@ pub(super) enum Source {
 /// In place the output is this rank's own input. So the partial sums go to scratch until the own
 /// input has been used, and to the output from then on.
 pub(super) fn fold_in_rank_order(b: &mut Builder, blocks: Blocks, source: Source) {
+    fold(b, blocks, source, [out(blocks); 2]);
+}
+
+/// The same, over windows, to a place of another rank: that is written once, and partial sums stay in scratch.
+pub(super) fn fold_to(b: &mut Builder, blocks: Blocks, target: Place) {
+    let partial = local(Buffer::Scratch, blocks);
+    fold(b, blocks, Source::Windows, [partial, target]);
+}
+
+/// `sums` is where partial sums lie once the own input has been used.
+fn fold(b: &mut Builder, blocks: Blocks, source: Source, [sums, target]: [Place; 2]) {
     let (me, ranks) = (b.rank(), b.ranks());
     let fold = Fold { blocks, source };
     let partial = local(Buffer::Scratch, blocks);
+    // Where the sum of the first so many lies.
+    let place = |count: u32| match count {
+        _ if count == ranks => target,
+        _ if count > me => sums,
+        _ => partial,
+    };
     let first = fold.operand(b, 0);
     let second = fold.operand(b, 1);
-    let sum = if me <= 1 { out(blocks) } else { partial };
-    b.reduce(sum, first, second, ranks == 2);
+    b.reduce(place(2), first, second, ranks == 2);
     fold.done(b, 0);
     fold.done(b, 1);
     if me > 1 {
         fold.add(b, 2, me - 2, partial);
-        b.reduce(out(blocks), partial, input(blocks), me + 1 == ranks);
+        b.reduce(place(me + 1), partial, input(blocks), me + 1 == ranks);
     }
     let next = me.max(1) + 1;
     if next < ranks {
-        fold.add(b, next, ranks - 1 - next, out(blocks));
-        fold.add_one(b, ranks - 1, out(blocks), true);
+        fold.add(b, next, ranks - 1 - next, sums);
+        fold.add_one(b, ranks - 1, [sums, target], true);
     }
 }
 
@@ -46,12 +62,14 @@ struct Fold {
 impl Fold {
     /// Adds the inputs of `count` ranks from `first` on, none of them this rank, to a sum.
     fn add(&self, b: &mut Builder, first: u32, count: u32, sum: Place) {
-        b.repeat(count, |b| self.add_one(b.drift(1, 0), first, sum, false));
+        b.repeat(count, |b| {
+            self.add_one(b.drift(1, 0), first, [sum; 2], false)
+        });
     }
 
-    fn add_one(&self, b: &mut Builder, rank: u32, sum: Place, last: bool) {
+    fn add_one(&self, b: &mut Builder, rank: u32, [sum, to]: [Place; 2], last: bool) {
         let next = self.operand(b, rank);
-        b.reduce(sum, sum, next, last);
+        b.reduce(to, sum, next, last);
         self.done(b, rank);
     }
 

@@ -36,7 +36,8 @@ impl Layout {
             | (Algorithm::ScatterAllGather, _) => layout(ranks, widest_subtree(ranks)),
             (Algorithm::DoubleBinaryTree, _) => layout(2, 1),
             (Algorithm::MeshTwoShot, Op::Broadcast { .. }) => layout(ranks - 1, 1),
-            (Algorithm::MeshTwoShot | Algorithm::Ring, Op::AllReduce) => layout(ranks, 1),
+            (Algorithm::MeshTwoShot | Algorithm::Ring, Op::AllReduce)
+            | (Algorithm::MeshTwoShot, Op::Reduce { .. }) => layout(ranks, 1),
             _ => layout(parts, 1),
         }
     }

@@ -116,6 +116,28 @@ pub fn generate(algorithm: Algorithm, shape: &Shape) -> Result<Program, Unsuppor
     Ok(b.finish())
 }
 
+/// The program of one rank for a reduce over windows whose root has its output where no peer reaches it: as that of
+/// [`Algorithm::MeshTwoShot`], but that the root reduces alone. What other ranks do is what is left of their programs there
+/// without the reductions.
+pub fn generate_reduce_alone(shape: &Shape) -> Result<Program, Unsupported> {
+    let Op::Reduce { root } = shape.op else {
+        return Err(Unsupported::NoPlan {
+            algorithm: Algorithm::MeshTwoShot.name(),
+            op: shape.op.name(),
+            windowed: shape.windowed,
+            reason: "only the root of a reduce reduces alone",
+        });
+    };
+    check_ranks(shape)?;
+    let layout = Layout::of_shape(Algorithm::MeshTwoShot, shape);
+    let mut b = Builder::new(shape, layout);
+    match shape.ranks {
+        1 => alone(&mut b),
+        _ => windows::reduce_alone(&mut b, root),
+    }
+    Ok(b.finish())
+}
+
 /// The rank itself, the root and the peer are there.
 pub(crate) fn check_ranks(shape: &Shape) -> Result<(), Unsupported> {
     let Shape {

@@ -125,7 +125,7 @@ impl Algorithm {
             ),
             Algorithm::MeshTwoShot => (
                 matches!(op, Op::AllReduce | Op::Broadcast { .. }),
-                op == Op::AllReduce,
+                matches!(op, Op::AllReduce | Op::Reduce { .. }),
             ),
             Algorithm::RecursiveDoubling => (op == Op::AllReduce, false),
             Algorithm::HalvingDoubling
@@ -144,9 +144,10 @@ impl Algorithm {
             ),
         };
         match (has, windowed, has_windowed) {
-            (false, ..) => no("this algorithm doesn't have this operation"),
+            (_, true, true) | (true, false, _) => Ok(()),
+            (false, false, true) => no("this algorithm has this operation over windows only"),
             (true, true, false) => no("this algorithm has no plan over windows for this operation"),
-            _ => Ok(()),
+            (false, _, false) => no("this algorithm doesn't have this operation"),
         }
     }
 

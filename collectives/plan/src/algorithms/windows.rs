@@ -4,15 +4,19 @@
 //! this rank has finished with theirs. A rank leaves when it has heard "done" from every peer that
 //! may touch its buffers, so the caller may overwrite them at once.
 //!
-//! all_reduce `2 a + (S/p) b` each way; all_gather, reduce_scatter and all_to_all `2 a + (S/p) b`; broadcast
+//! all_reduce `2 a + (S/p) b` each way; all_gather, reduce_scatter, all_to_all and reduce `2 a + (S/p) b`; broadcast
 //! `2 a + S b`. The second signal of a piece is waited for after the next piece has been entered.
 //!
 //! There is no all_to_all in place: what a peer has yet to read would be overwritten.
+//!
+//! In a reduce each rank folds its share right into the root's output. Only the root knows where that is, and tells the
+//! others when it enters. If no peer reaches it the root folds all shares ([`reduce_alone`]), and the others do nothing
+//! between their signals; the signals are the same, so that who is told need not have known.
 
 use crate::builder::{Builder, input, out, peer};
 use crate::ir::{Blocks, Buffer, Op};
 
-use super::fold::{Source, fold_in_rank_order};
+use super::fold::{Source, fold_in_rank_order, fold_to};
 
 pub(super) fn build(b: &mut Builder) {
     let own = Blocks::one(b.rank());
@@ -30,8 +34,24 @@ pub(super) fn build(b: &mut Builder) {
         }),
         Op::AllToAll => between_signals(b, pull_own_blocks),
         Op::Broadcast { root } => broadcast(b, root),
+        Op::Reduce { root } => between_signals(b, |b| match b.rank() == root {
+            true => fold_in_rank_order(b, own, Source::Windows),
+            false => fold_to(b, own, peer(root, Buffer::Out, own)),
+        }),
         _ => {}
     }
+}
+
+/// A reduce whose root has its output where no peer reaches it.
+pub(super) fn reduce_alone(b: &mut Builder, root: u32) {
+    between_signals(b, |b| {
+        if b.rank() == root {
+            // One by one: a peer's window is cut as if each access were to one block.
+            for block in 0..b.ranks() {
+                fold_in_rank_order(b, Blocks::one(block), Source::Windows);
+            }
+        }
+    });
 }
 
 /// Runs `work` when all peers have entered, and leaves when all peers are done.

@@ -53,12 +53,13 @@ impl Template {
         fits.or_else(no)
     }
 
-    /// What the programs of all ranks have in common.
+    /// What the programs of all ranks have in common, over slots and over windows alike.
     ///
     /// # Errors
-    /// If there are none.
+    /// If there are none of either kind.
     pub fn layout(&self, op: Op, ranks: u32) -> Result<Layout, Unsupported> {
-        self.supports(op, ranks, false)?;
+        let over_slots = self.supports(op, ranks, false);
+        over_slots.or_else(|why| self.supports(op, ranks, true).map_err(|_| why))?;
         Ok(match self {
             Template::Flat(algorithm) | Template::Ordered { algorithm, .. } => {
                 Layout::of(*algorithm, op, ranks)

@@ -26,7 +26,7 @@ impl Lowering<'_> {
 
     /// Behind the first signal of a peer: keeps what it told.
     pub(super) fn keep_ends(&mut self, op: &Op, from: u32) {
-        if op.ends.is_some() {
+        if op.planned.reads {
             let line = self.peers[from as usize].current_line(&self.own);
             self.stream.copy(self.told(op, from), line, TOLD);
         }

@@ -105,6 +105,10 @@ pub(super) fn windows(work: &mut Work, op: Op, m: &Message<'_>) {
             let reducing = fresh(mesh, m.rest, m.fabric.speeds.reduce);
             round(reducing, read(m.share), m.rest, true);
         }
+        Op::Reduce { .. } => {
+            let reducing = fresh(written, m.rest, m.fabric.speeds.reduce);
+            round(reducing, read(m.share), m.rest, true);
+        }
         Op::Broadcast { .. } => {
             // The receivers pull: each core moves its own copy, links leave the root's port.
             let fan = if mesh.by_core { 1 } else { mesh.fan };
