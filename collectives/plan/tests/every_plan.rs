@@ -250,3 +250,36 @@ fn programs_stay_short() {
     }
     assert!(compared > 35, "{compared}");
 }
+
+/// Where ranks are dealt to two cores in turns, both have about as much to hand on.
+#[test]
+fn odd_and_even_ranks_of_a_binomial_tree_share_its_work() {
+    for ranks in [4, 8, 16, 32, 64, 128] {
+        let puts = |parity: u32| -> usize {
+            let of_rank = |rank: u32| {
+                let shape = Shape {
+                    op: Op::Broadcast { root: 0 },
+                    ranks,
+                    rank,
+                    windowed: false,
+                };
+                let program = generate(Algorithm::Binomial, &shape).expect("a plan");
+                let carries = |step: &Step| match step.action {
+                    Action::Put { value, .. } => !value.blocks().is_empty(),
+                    _ => false,
+                };
+                program.walk().filter(carries).count()
+            };
+            (0..ranks)
+                .filter(|rank| rank % 2 == parity)
+                .map(of_rank)
+                .sum()
+        };
+        let [even, odd] = [puts(0), puts(1)];
+        assert_eq!(even + odd, ranks as usize - 1);
+        assert!(
+            even.abs_diff(odd) <= ranks as usize / 3,
+            "{ranks}: {even}, {odd}"
+        );
+    }
+}

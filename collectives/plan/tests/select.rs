@@ -750,3 +750,41 @@ fn fewer_messages_are_chosen_where_each_is_a_call_of_the_system() {
     );
     assert_near(two, 1_500_000 + 2 * u128::from(SOCKET_PS));
 }
+
+/// Of a call with a root nobody waits for all: its core is nearly the root's own, and trees keep all cores at work.
+#[test]
+fn the_root_of_ranks_that_share_cores_has_one_to_itself() {
+    let rate = Rate::bytes_per_second(4_000_000_000);
+    let link = Link {
+        alpha_ps: 100_000,
+        rate,
+        by_core: true,
+        message_ps: 0,
+        port: None,
+    };
+    let speeds = Speeds {
+        message_ps: 30_000,
+        switch_ps: 1_200_000,
+        reduce: rate,
+        copy: rate,
+        ..Speeds::default()
+    };
+    let node = Node {
+        cores: 2,
+        exit: Rate::UNKNOWN,
+    };
+    let fabric = Fabric::new(&[0; 8], &[node], speeds, |_, _| link).unwrap();
+    let rooted = [Op::Broadcast { root: 0 }, Op::Reduce { root: 0 }];
+    for op in rooted {
+        let chosen = |bytes| {
+            let got = select(&request(op, bytes), &fabric, &Overrides::NONE).unwrap();
+            got.winner().plan
+        };
+        assert_eq!(chosen(64), Plan::Flat(Algorithm::MeshOneShot), "{op}");
+        assert_eq!(chosen(64 << 10), Plan::Flat(Algorithm::Binomial), "{op}");
+    }
+    // Seven messages, those that come to the three other ranks of the core, and what a rank copies behind the last.
+    let few = time(Algorithm::MeshOneShot, rooted[0], 0, 1, &fabric);
+    let many = time(Algorithm::MeshOneShot, rooted[0], 64 << 10, 1, &fabric);
+    assert_near(many - few, 11 * (64 << 10) * 250);
+}

@@ -4,9 +4,17 @@
 //! - all_reduce: a reduce, then a broadcast: `ceil(lg p) (2a + 2 S b + S g)`.
 //! - gather and scatter: `ceil(lg p) a + ((p-1)/p) S b`, since each put carries whole subtrees.
 //!
-//! Ranks are counted from the root. The parent of a rank is found by clearing its lowest set bit, so
-//! a subtree is some neighbouring ranks, and its blocks lie side by side. The deepest subtree is
-//! served first, and collected last.
+//! Ranks are counted from the root. A subtree is some neighbouring ranks, and its blocks lie side by side. Its head is at one
+//! end; it gives the half at the other end away, to the rank at the very end, and so on with what it keeps. So a rank of the
+//! upper end hands on what it gets too, and where ranks that share cores are dealt to them in turns, the odd ones have as
+//! much to do as the even ones. The deepest subtree is served first, and collected last.
+//!
+//! ```text
+//! 0 -> 7 -> 4 -> 5
+//!      7 -> 6
+//! 0 -> 3 -> 2
+//! 0 -> 1
+//! ```
 //!
 //! In a broadcast or scatter each rank acknowledges to its parent as soon as it has the data: nobody waits for a whole
 //! subtree. In a reduce or gather it is the parents that signal, as they enter.
@@ -49,6 +57,42 @@ pub(super) fn build(b: &mut Builder) {
     }
 }
 
+/// Some neighbouring ranks, counted from the root, and which of them is their head: the first, or the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Subtree {
+    first: u32,
+    count: u32,
+    head: u32,
+}
+
+impl Subtree {
+    /// What the head gives away, and what is left. The head of what is given away is at its far end if trees `turn`.
+    fn split(self, turn: bool) -> Option<(Subtree, Subtree)> {
+        if self.count <= 1 {
+            return None;
+        }
+        let kept = 1 << (height(self.count) - 1);
+        let given = self.count - kept;
+        let part = |first: u32, count: u32, head: u32| Subtree { first, count, head };
+        let Subtree { first, head, .. } = self;
+        Some(match (head == first, turn) {
+            (true, true) => (
+                part(first + kept, given, first + self.count - 1),
+                part(first, kept, head),
+            ),
+            (true, false) => (
+                part(first + kept, given, first + kept),
+                part(first, kept, head),
+            ),
+            (false, _) => (part(first, given, first), part(first + given, kept, head)),
+        })
+    }
+
+    fn holds(self, rank: u32) -> bool {
+        (self.first..self.first + self.count).contains(&rank)
+    }
+}
+
 /// The tree as one rank sees it.
 #[derive(Clone, Copy)]
 pub(super) struct Binomial {
@@ -56,15 +100,49 @@ pub(super) struct Binomial {
     ranks: u32,
     /// This rank, counted from the root.
     pub(super) relative: u32,
+    /// The ranks below it, with itself.
+    own: Subtree,
+    /// The rank above it, counted from the root; itself if it is the root.
+    above: u32,
+    /// Whether heads are at alternate ends.
+    turns: bool,
 }
 
 impl Binomial {
+    /// The tree in which heads are at alternate ends.
     pub(super) fn new(b: &Builder, root: u32) -> Self {
+        Self::of(b, root, true)
+    }
+
+    /// The tree in which the first rank of each subtree is its head: messages to it all go to higher ranks.
+    pub(super) fn upwards(b: &Builder, root: u32) -> Self {
+        Self::of(b, root, false)
+    }
+
+    fn of(b: &Builder, root: u32, turns: bool) -> Self {
         let ranks = b.ranks();
+        let relative = wrap(b.rank(), ranks - root, ranks);
+        let mut own = Subtree {
+            first: 0,
+            count: ranks,
+            head: 0,
+        };
+        let mut above = 0;
+        while own.head != relative
+            && let Some((given, kept)) = own.split(turns)
+        {
+            (own, above) = match given.holds(relative) {
+                true => (given, own.head),
+                false => (kept, above),
+            };
+        }
         Self {
             root,
             ranks,
-            relative: wrap(b.rank(), ranks - root, ranks),
+            relative,
+            own,
+            above,
+            turns,
         }
     }
 
@@ -77,27 +155,24 @@ impl Binomial {
     }
 
     fn parent(&self) -> u32 {
-        self.absolute(self.relative & self.relative.wrapping_sub(1))
+        self.absolute(self.above)
     }
 
-    /// The children, counted from the root, the smallest subtree first.
-    fn children(&self) -> impl DoubleEndedIterator<Item = u32> + use<> {
-        let (relative, ranks) = (self.relative, self.ranks);
-        let below = match relative {
-            0 => height(ranks),
-            _ => relative.trailing_zeros(),
-        };
-        (0..below)
-            .map(move |bit| relative | 1 << bit)
-            .filter(move |&child| child < ranks)
+    /// The subtrees of the children, the largest first.
+    fn given(&self) -> impl Iterator<Item = Subtree> + use<> {
+        let (mut left, turns) = (self.own, self.turns);
+        std::iter::from_fn(move || {
+            let (given, kept) = left.split(turns)?;
+            left = kept;
+            Some(given)
+        })
     }
 
-    /// Ranks in the subtree of a rank.
-    fn subtree(&self, relative: u32) -> u32 {
-        match relative {
-            0 => self.ranks,
-            _ => (1 << relative.trailing_zeros()).min(self.ranks - relative),
-        }
+    /// The same, the smallest first.
+    fn collected(&self) -> Vec<Subtree> {
+        let mut all: Vec<Subtree> = self.given().collect();
+        all.reverse();
+        all
     }
 
     /// Everything to everybody, from what the root has at `source`.
@@ -109,8 +184,8 @@ impl Binomial {
             b.wait(self.parent(), all);
             slot(self.parent(), all)
         };
-        for child in self.children().rev() {
-            b.put(self.absolute(child), Value::Copy(source));
+        for child in self.given() {
+            b.put(self.absolute(child.head), Value::Copy(source));
         }
         if source != out(all) {
             b.copy(out(all), source);
@@ -128,20 +203,25 @@ impl Binomial {
             true => out(all),
             false => local(Buffer::Scratch, all),
         };
-        let mut children = self.children().peekable();
-        while let Some(child) = children.next() {
-            let child = self.absolute(child);
+        let children = self.collected();
+        for (number, subtree) in (1..).zip(&children) {
+            let child = self.absolute(subtree.head);
             b.wait(child, all);
-            let last = children.peek().is_none();
+            // The ranks' contributions stay in their order.
+            let (left, right) = match subtree.first > self.relative {
+                true => (sum, slot(child, all)),
+                false => (slot(child, all), sum),
+            };
+            let last = number == children.len();
             if last && !self.is_root() {
                 let value = Value::Reduce {
-                    a: sum,
-                    b: slot(child, all),
+                    a: left,
+                    b: right,
                     last: false,
                 };
                 b.put(self.parent(), value);
             } else {
-                b.reduce(kept, sum, slot(child, all), last);
+                b.reduce(kept, left, right, last);
             }
             sum = kept;
             b.release(child);
@@ -160,22 +240,22 @@ impl Binomial {
         } else {
             Buffer::Scratch
         };
-        let subtree = |of: u32| Blocks::new(name(of), self.subtree(of));
-        if self.subtree(self.relative) == 1 {
+        let blocks = |of: Subtree| Blocks::new(name(of.first), of.count);
+        if self.own.count == 1 {
             b.put(self.parent(), Value::Copy(local(from, own)));
             return;
         }
         if from != kept {
             b.copy(local(kept, own), local(from, own));
         }
-        for child in self.children() {
-            let (blocks, child) = (subtree(child), self.absolute(child));
+        for subtree in self.collected() {
+            let (blocks, child) = (blocks(subtree), self.absolute(subtree.head));
             b.wait(child, blocks);
             b.copy(local(kept, blocks), slot(child, blocks));
             b.release(child);
         }
         if !self.is_root() {
-            let value = Value::Copy(local(kept, subtree(self.relative)));
+            let value = Value::Copy(local(kept, blocks(self.own)));
             b.put(self.parent(), value);
         }
     }
@@ -183,17 +263,17 @@ impl Binomial {
     /// Block `name(r)` of the root's input to each rank `r`, counted from the root.
     pub(super) fn scatter(&self, b: &mut Builder, name: impl Fn(u32) -> u32) {
         let own = Blocks::one(name(self.relative));
-        let subtree = |of: u32| Blocks::new(name(of), self.subtree(of));
+        let blocks = |of: Subtree| Blocks::new(name(of.first), of.count);
         let source = |blocks: Blocks| match self.is_root() {
             true => input(blocks),
             false => slot(self.parent(), blocks),
         };
         if !self.is_root() {
-            b.wait(self.parent(), subtree(self.relative));
+            b.wait(self.parent(), blocks(self.own));
         }
-        for child in self.children().rev() {
-            let value = Value::Copy(source(subtree(child)));
-            b.put(self.absolute(child), value);
+        for child in self.given() {
+            let value = Value::Copy(source(blocks(child)));
+            b.put(self.absolute(child.head), value);
         }
         b.copy(out(own), source(own));
         if !self.is_root() {
@@ -207,14 +287,14 @@ impl Binomial {
             b.signal(self.parent());
         }
         b.skew(1);
-        for child in self.children().rev() {
-            b.hear(self.absolute(child));
+        for child in self.given() {
+            b.hear(self.absolute(child.head));
         }
     }
 
     fn let_children_go(&self, b: &mut Builder) {
-        for child in self.children() {
-            b.signal(self.absolute(child));
+        for child in self.collected() {
+            b.signal(self.absolute(child.head));
         }
     }
 

@@ -14,7 +14,8 @@ use super::binomial::Binomial;
 pub(super) fn build(b: &mut Builder) {
     match b.op() {
         Op::Broadcast { root } => {
-            let tree = Binomial::new(b, root);
+            // What its ranks tell their parents goes against the ring.
+            let tree = Binomial::upwards(b, root);
             tree.scatter(b, |relative| relative);
             if tree.relative == 0 {
                 let others = Blocks::new(1, b.ranks() - 1);
@@ -26,7 +27,8 @@ pub(super) fn build(b: &mut Builder) {
             tree.acknowledge(b);
         }
         Op::Reduce { root } => {
-            let tree = Binomial::new(b, root);
+            // What its ranks tell their parents goes against the ring.
+            let tree = Binomial::upwards(b, root);
             let sums = match tree.relative {
                 0 => Buffer::Out,
                 _ => Buffer::Scratch,

@@ -92,8 +92,12 @@ impl Pattern {
         }
     }
 
-    /// The same round where so many of the ranks take part.
+    /// The same round where so many of the ranks take part. Where no message is a call of the operating system ranks wait
+    /// for each other in turns, and it is as if all took part.
     pub(super) fn of_some(self, some: u32, ranks: u32, crowd: Ratio) -> Pattern {
+        if !self.is_served() {
+            return self;
+        }
         let part = crowd.part(some.min(ranks).into(), ranks.into());
         let part = part.at_least_one();
         Pattern {
@@ -115,7 +119,11 @@ impl Pattern {
                 true => (self.lone_message_ps * part.num).div_ceil(2 * part.den),
                 false => self.lone_message_ps,
             },
-            rate: self.rate_of(part),
+            rate: match self.is_served() {
+                true => self.rate_of(part),
+                // The senders' cores move the bytes.
+                false => self.rate_of(Ratio::new(part.num, 2 * part.den).at_least_one()),
+            },
             ..self
         }
     }
@@ -123,7 +131,7 @@ impl Pattern {
     /// How long a first byte takes where `part` of the `crowd` of ranks on a core work.
     fn alpha_of(self, part: Ratio, crowd: Ratio) -> u128 {
         let others = |all: Ratio| all.num.saturating_sub(all.den);
-        if !self.is_served() || others(crowd) == 0 {
+        if !self.by_core || others(crowd) == 0 {
             return self.alpha_ps;
         }
         let turns = self.alpha_ps.saturating_sub(self.lone_alpha_ps);
@@ -131,15 +139,19 @@ impl Pattern {
         self.lone_alpha_ps + theirs
     }
 
+    /// Whether the senders' cores alone move bytes, into memory where the receivers use them.
+    pub(super) fn is_filled(self) -> bool {
+        self.by_core && self.lone_message_ps == 0
+    }
+
     /// Whether messages are calls of the operating system.
     pub(super) fn is_served(self) -> bool {
         self.by_core && self.lone_message_ps > 0
     }
 
-    /// What a link carries where its core has so many times its work to do. Where no message is a call of the operating
-    /// system ranks wait for each other in turns, and it is as if all worked.
+    /// What a link carries where its core has so many times its work to do.
     fn rate_of(&self, works: Ratio) -> Rate {
-        match self.is_served() {
+        match self.by_core {
             true => self.lone_rate.shared(works),
             false => self.rate,
         }

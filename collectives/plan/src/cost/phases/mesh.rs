@@ -19,8 +19,21 @@ pub(super) fn one_shot(work: &mut Work, op: Op, m: &Message<'_>) {
         None => m.fabric.mesh,
     };
     let sums = m.s.times(u128::from(m.p) - 1);
+    let crowd = m.fabric.crowd;
+    // A root's core works for it alone, nearly.
+    let alone = |bytes: Ratio| bytes.times(crowd.den).over(crowd.num);
+    // What goes to a root each rank fills by itself.
+    let filled = m.fabric.mesh.with_fan(1);
     let mut round = |bytes| work.rounds(mesh, 1, bytes, Overlap::Latency);
     match op {
+        Op::Reduce { .. } if filled.is_filled() => {
+            work.rounds(filled, 1, m.s, Overlap::Latency);
+            work.reduced.push(alone(sums));
+        }
+        Op::Gather { .. } if filled.is_filled() => {
+            work.rounds(filled, 1, m.share, Overlap::Latency);
+            work.copied.push(alone(m.rest));
+        }
         Op::AllReduce | Op::Reduce { .. } => {
             round(m.s);
             work.reduced.push(sums);
@@ -36,7 +49,11 @@ pub(super) fn one_shot(work: &mut Work, op: Op, m: &Message<'_>) {
         Op::Broadcast { .. } => {
             round(m.s);
             work.signals(mesh.with_fan(1), 1);
-            work.copied.push(m.s);
+            // The round counts what other ranks of the root's core do.
+            work.copied.push(match mesh.is_filled() {
+                true => alone(m.s),
+                false => m.s,
+            });
         }
         Op::Scatter { .. } => {
             round(m.share);
