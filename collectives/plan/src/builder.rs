@@ -9,6 +9,7 @@ use crate::ir::{Action, Blocks, Buffer, Drift, Loop, Op, Place, Program, Shares,
 /// A program under construction.
 pub(crate) struct Builder {
     program: Program,
+    turns: bool,
     skew: u16,
     /// What the steps of the loop under construction gain with each iteration.
     drift: Drift,
@@ -40,10 +41,16 @@ impl Builder {
                 steps: Vec::new(),
                 loops: Vec::new(),
             },
+            turns: shape.turns,
             skew: 0,
             drift: Drift::NONE,
             times: 1,
         }
+    }
+
+    /// [`Shape::turns`].
+    pub(crate) fn turns(&self) -> bool {
+        self.turns
     }
 
     /// Blocks that are not equal, or whose names are not their numbers.

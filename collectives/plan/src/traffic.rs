@@ -68,6 +68,7 @@ mod tests {
                     ranks: 4,
                     rank,
                     windowed,
+                    turns: false,
                 },
             );
             let program = program.unwrap();

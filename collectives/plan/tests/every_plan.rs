@@ -143,6 +143,7 @@ fn reduce_by_the_root_alone() {
                 ranks,
                 rank,
                 windowed: true,
+                turns: false,
             };
             let all = (0..ranks).map(|rank| generate_reduce_alone(&shape(rank)).expect("a plan"));
             let alone: Vec<Program> = all.collect();
@@ -155,7 +156,8 @@ fn reduce_by_the_root_alone() {
                 assert_eq!(usual.max_skew, program.max_skew);
             }
             let skew = alone.iter().map(|program| program.max_skew).max();
-            for settings in cases(ranks, skew.unwrap_or(0)) {
+            let cases = cases(ranks, skew.unwrap_or(0)).into_iter();
+            for settings in cases.filter(|case| !case.in_place) {
                 let report =
                     verify::verify(&alone, settings).unwrap_or_else(|error| panic!("{error}"));
                 assert!(report.folds_in_rank_order, "{ranks}");
@@ -205,6 +207,7 @@ fn programs_stay_short() {
                 ranks,
                 rank,
                 windowed: false,
+                turns: false,
             };
             generate(algorithm, &shape).unwrap().steps.len()
         };
@@ -253,26 +256,16 @@ fn programs_stay_short() {
 
 /// Where ranks are dealt to two cores in turns, both have about as much to hand on.
 #[test]
-fn odd_and_even_ranks_of_a_binomial_tree_share_its_work() {
+fn odd_and_even_ranks_that_share_cores_have_as_much_to_hand_on() {
     for ranks in [4, 8, 16, 32, 64, 128] {
+        let programs = turned(Op::Broadcast { root: 0 }, ranks);
         let puts = |parity: u32| -> usize {
-            let of_rank = |rank: u32| {
-                let shape = Shape {
-                    op: Op::Broadcast { root: 0 },
-                    ranks,
-                    rank,
-                    windowed: false,
-                };
-                let program = generate(Algorithm::Binomial, &shape).expect("a plan");
-                let carries = |step: &Step| match step.action {
-                    Action::Put { value, .. } => !value.blocks().is_empty(),
-                    _ => false,
-                };
-                program.walk().filter(carries).count()
+            let carries = |step: &Step| match step.action {
+                Action::Put { value, .. } => !value.blocks().is_empty(),
+                _ => false,
             };
-            (0..ranks)
-                .filter(|rank| rank % 2 == parity)
-                .map(of_rank)
+            let some = programs.iter().filter(|program| program.rank % 2 == parity);
+            some.map(|program| program.walk().filter(carries).count())
                 .sum()
         };
         let [even, odd] = [puts(0), puts(1)];
@@ -282,4 +275,41 @@ fn odd_and_even_ranks_of_a_binomial_tree_share_its_work() {
             "{ranks}: {even}, {odd}"
         );
     }
+}
+
+/// Every operation of such a tree.
+#[test]
+fn binomial_trees_of_ranks_that_share_cores() {
+    for ranks in ranks().into_iter().filter(|&ranks| ranks > 1) {
+        let rooted = roots(ranks).into_iter().flat_map(|root| {
+            [
+                Op::Broadcast { root },
+                Op::Reduce { root },
+                Op::Gather { root },
+                Op::Scatter { root },
+            ]
+        });
+        for op in rooted.chain([Op::AllReduce]) {
+            let programs = turned(op, ranks);
+            let skew = programs.iter().map(|program| program.max_skew).max();
+            for settings in cases(ranks, skew.unwrap_or(0)) {
+                let proof = verify::verify(&programs, settings);
+                proof.unwrap_or_else(|error| panic!("{op} of {ranks}: {error}"));
+            }
+        }
+    }
+}
+
+fn turned(op: Op, ranks: u32) -> Vec<Program> {
+    let of_rank = |rank: u32| {
+        let shape = Shape {
+            op,
+            ranks,
+            rank,
+            windowed: false,
+            turns: true,
+        };
+        generate(Algorithm::Binomial, &shape).expect("a plan")
+    };
+    (0..ranks).map(of_rank).collect()
 }

@@ -104,7 +104,7 @@ proptest! {
         for algorithm in [Algorithm::MeshTwoShot, Algorithm::HalvingDoubling, Algorithm::Ring] {
             let mut pieces = None;
             for rank in 0..ranks {
-                let shape = Shape { op: Op::AllReduce, ranks, rank, windowed: false };
+                let shape = Shape { op: Op::AllReduce, ranks, rank, windowed: false, turns: false, };
                 let program = generate(algorithm, &shape).unwrap();
                 let g = Geometry::for_program(&program, Sizes::Equal(count), bytes, slot).unwrap();
                 prop_assert_eq!(*pieces.get_or_insert(g.pieces()), g.pieces(), "ranks agree");
@@ -122,6 +122,7 @@ fn a_small_message_is_one_piece() {
         ranks: 4,
         rank: 0,
         windowed: false,
+        turns: false,
     };
     let program = generate(Algorithm::MeshTwoShot, &shape).unwrap();
     let pieces = |count| {
@@ -143,6 +144,7 @@ fn blocks_in_scratch_lie_beside_each_other_also_over_sections() {
             ranks: 5,
             rank,
             windowed: false,
+            turns: false,
         };
         let program = template.generate(&shape).unwrap();
         let scratch = program.scratch;

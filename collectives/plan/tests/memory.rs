@@ -12,6 +12,7 @@ fn bytes(template: &Template, op: Op, ranks: u32) -> usize {
             ranks,
             rank,
             windowed: false,
+            turns: false,
         };
         template.generate(&shape).expect("a program").memory_bytes()
     };

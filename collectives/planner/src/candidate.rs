@@ -190,6 +190,7 @@ pub(crate) fn shape(op: Op, ranks: u32, rank: u32) -> Shape {
         ranks,
         rank,
         windowed: false,
+        turns: false,
     }
 }
 

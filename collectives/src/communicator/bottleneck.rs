@@ -139,6 +139,7 @@ impl Communicator {
             ranks: self.size(),
             rank,
             windowed: winner.windowed,
+            turns: self.shared.fabric.shares_cores(),
         };
         let programs: Vec<Program> = match alone {
             true => vec![winner.template.generate(&shape(self.rank()))],

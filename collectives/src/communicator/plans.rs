@@ -180,6 +180,7 @@ impl Shared {
             ranks: self.size(),
             rank: self.rank,
             windowed: choice.windowed,
+            turns: self.fabric.shares_cores(),
         };
         let tells = choice.windowed && matches!(key.op, Op::Reduce { .. }) && self.size() > 1;
         let program = match tells && key.alone {
@@ -195,6 +196,7 @@ impl Shared {
         let mut hash = mix(choice.pieces
             ^ choice.template.digest()
             ^ u64::from(choice.windowed) << 55
+            ^ u64::from(self.fabric.shares_cores()) << 54
             ^ self.slot_bytes.rotate_left(17));
         if key.kind != CallKind::AllToAllV {
             // Every rank knows the sizes of all parts.

@@ -216,7 +216,8 @@ pub struct Registration {
 
 impl Communicator {
     /// Zeroed memory for `len` elements that the peers can reach directly where links are mapped.
-    /// Every rank must call it with the same length.
+    /// Every rank must call it with the same length, and keep it for as long as any rank uses it in calls. The root of a
+    /// reduce does well to have its output there too, if the inputs are: else it reduces alone.
     ///
     /// # Errors
     /// If a device has not enough memory or cannot export it; [`Error::Invalid`] if lengths differ.

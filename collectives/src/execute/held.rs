@@ -17,12 +17,15 @@ thread_local! {
 
 /// This thread has held puts back on a lane.
 pub(crate) fn note(lane: &Arc<Lane>) {
-    ANY.set(true);
-    LANES.with_borrow_mut(|lanes| {
+    // Where a thread ends the progress thread sends what is left.
+    let noted = LANES.try_with(|lanes| {
+        let mut lanes = lanes.borrow_mut();
         if !lanes.iter().any(|held| held.as_ptr() == Arc::as_ptr(lane)) {
+            lanes.retain(|held| held.strong_count() > 0);
             lanes.push(Arc::downgrade(lane));
         }
     });
+    ANY.set(noted.is_ok());
 }
 
 /// Before this thread waits. A lane of which somebody else has the lock is left to the progress thread, which looks soon;
@@ -36,7 +39,8 @@ pub(crate) fn let_go() {
 
 #[cold]
 fn send() {
-    for lane in LANES.take().iter().filter_map(Weak::upgrade) {
+    let lanes = LANES.try_with(RefCell::take).unwrap_or_default();
+    for lane in lanes.iter().filter_map(Weak::upgrade) {
         let Some(mut state) = lane.try_lock() else {
             continue;
         };

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use unisono_hal::{Device, Stream};
 
-use super::direct::LATER;
+use super::direct::SOON;
 use super::holdings::Holdings;
 use super::op::{Op, Planned};
 use super::peer::{Own, Peer, Way};
@@ -191,7 +191,7 @@ impl Lane {
             return None;
         }
         let Some(mut state) = self.try_lock() else {
-            return Some(LATER);
+            return Some(SOON);
         };
         let again = state.look_at_answers();
         if state.take_unsent() {

@@ -142,6 +142,7 @@ impl Planned {
             ranks: 1,
             rank: 0,
             windowed: false,
+            turns: false,
         };
         let program = unisono_plan::generate(Algorithm::MeshOneShot, &shape)
             .map_err(|error| unsupported(error.to_string()))?;

@@ -70,7 +70,7 @@ pub(crate) struct Posted {
     pub holds_answers: bool,
     credits_held: u64,
     /// Puts in the batch that may wait, and their bytes.
-    puts_held: u32,
+    pub puts_held: u32,
     bytes_held: u64,
     /// So many puts more are copied before the link reads one where it is.
     distrust: u32,

@@ -195,7 +195,7 @@ impl State {
     /// Before a thread sleeps until a queue can go on: a run that no queue knows of is given to one.
     /// False if it could not be.
     pub(crate) fn hand_over(&mut self) -> bool {
-        self.main.hand_over(&mut self.common).is_ok()
+        !self.main.goes_on() && self.main.hand_over(&mut self.common).is_ok()
     }
 
     /// Whether a direct run left a posted link something to do.
@@ -233,8 +233,16 @@ impl State {
         if !self.common.answers.puts {
             return false;
         }
+        let held = self.common.peers.iter().map(|peer| match &peer.way {
+            Way::Posted(posted) => posted.puts_held,
+            Way::Own | Way::Mapped { .. } => 0,
+        });
+        let most = held.max().unwrap_or(0);
         self.common.send_answers();
-        self.common.answers.held_puts_in_vain();
+        // Some that went together were worth it.
+        if most == 1 {
+            self.common.answers.held_puts_in_vain();
+        }
         self.take_unsent()
     }
 

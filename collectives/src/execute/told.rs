@@ -67,8 +67,8 @@ impl Target {
                 };
                 let Some(window) = window.filter(fits) else {
                     let why = format!(
-                        "rank {} told of an output of {} bytes at {offset} of window {number}, which is not there: all \
-                         ranks must allocate windows in one order",
+                        "rank {} has its output of {} bytes at {offset} of window {number}, which is not here: it must \
+                         stay allocated on all ranks",
                         self.root, self.bytes
                     );
                     return Err(Error::invalid("reduce", why));
@@ -125,7 +125,10 @@ mod tests {
     fn an_output_outside_of_all_windows_is_an_error() {
         for wrong in [[2, 0], [3, 3073], [7, u64::MAX]] {
             let error = target().tell(wrong).expect_err("it is not there");
-            assert!(error.to_string().contains("rank 0 told"), "{error}");
+            assert!(
+                error.to_string().contains("rank 0 has its output"),
+                "{error}"
+            );
         }
     }
 }

@@ -522,6 +522,11 @@ impl Track {
         Ok(true)
     }
 
+    /// Whether a root has told on what the rest of the op hangs: there is something to do, of which the stream does not know.
+    pub(super) fn goes_on(&self) -> bool {
+        self.untold.is_some_and(|after| self.finished >= after)
+    }
+
     /// Whether nothing that a root is to tell is waited for. Takes what it has told.
     fn is_told(&mut self, common: &Common) -> Result<bool> {
         let Some(after) = self.untold else {

@@ -4,16 +4,19 @@
 //! - all_reduce: a reduce, then a broadcast: `ceil(lg p) (2a + 2 S b + S g)`.
 //! - gather and scatter: `ceil(lg p) a + ((p-1)/p) S b`, since each put carries whole subtrees.
 //!
-//! Ranks are counted from the root. A subtree is some neighbouring ranks, and its blocks lie side by side. Its head is at one
-//! end; it gives the half at the other end away, to the rank at the very end, and so on with what it keeps. So a rank of the
-//! upper end hands on what it gets too, and where ranks that share cores are dealt to them in turns, the odd ones have as
-//! much to do as the even ones. The deepest subtree is served first, and collected last.
+//! Ranks are counted from the root. A subtree is some neighbouring ranks, and its blocks lie side by side. Its head is the
+//! first of them; it gives the upper half away, then the upper half of what is left, and so on. The deepest subtree is
+//! served first, and collected last.
+//!
+//! Ranks that share cores ([`Shape::turns`](super::Shape)) have the heads of subtrees at alternate ends: what is given away
+//! goes to the rank at the far end. Else only even ranks would hand on what they get, and where ranks are dealt to cores in
+//! turns one core would do all of it.
 //!
 //! ```text
-//! 0 -> 7 -> 4 -> 5
-//!      7 -> 6
-//! 0 -> 3 -> 2
-//! 0 -> 1
+//! 0 -> 4 -> 6 -> 7      0 -> 7 -> 4 -> 5
+//!      4 -> 5                7 -> 6
+//! 0 -> 2 -> 3           0 -> 3 -> 2
+//! 0 -> 1                0 -> 1
 //! ```
 //!
 //! In a broadcast or scatter each rank acknowledges to its parent as soon as it has the data: nobody waits for a whole
@@ -66,8 +69,8 @@ struct Subtree {
 }
 
 impl Subtree {
-    /// What the head gives away, and what is left. The head of what is given away is at its far end if trees `turn`.
-    fn split(self, turn: bool) -> Option<(Subtree, Subtree)> {
+    /// What the head gives away, and what is left; `turns` as in the shape.
+    fn split(self, turns: bool) -> Option<(Subtree, Subtree)> {
         if self.count <= 1 {
             return None;
         }
@@ -75,7 +78,7 @@ impl Subtree {
         let given = self.count - kept;
         let part = |first: u32, count: u32, head: u32| Subtree { first, count, head };
         let Subtree { first, head, .. } = self;
-        Some(match (head == first, turn) {
+        Some(match (head == first, turns) {
             (true, true) => (
                 part(first + kept, given, first + self.count - 1),
                 part(first, kept, head),
@@ -109,9 +112,8 @@ pub(super) struct Binomial {
 }
 
 impl Binomial {
-    /// The tree in which heads are at alternate ends.
     pub(super) fn new(b: &Builder, root: u32) -> Self {
-        Self::of(b, root, true)
+        Self::of(b, root, b.turns())
     }
 
     /// The tree in which the first rank of each subtree is its head: messages to it all go to higher ranks.

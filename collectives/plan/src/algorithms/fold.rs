@@ -17,20 +17,26 @@ pub(super) enum Source {
 /// In place the output is this rank's own input. So the partial sums go to scratch until the own
 /// input has been used, and to the output from then on.
 pub(super) fn fold_in_rank_order(b: &mut Builder, blocks: Blocks, source: Source) {
-    fold(b, blocks, source, [out(blocks); 2]);
+    let partial = local(Buffer::Scratch, blocks);
+    fold(b, blocks, source, [partial, out(blocks), out(blocks)]);
+}
+
+/// The same, over windows, to an output that is never the input.
+pub(super) fn fold_apart(b: &mut Builder, blocks: Blocks) {
+    fold(b, blocks, Source::Windows, [out(blocks); 3]);
 }
 
 /// The same, over windows, to a place of another rank: that is written once, and partial sums stay in scratch.
 pub(super) fn fold_to(b: &mut Builder, blocks: Blocks, target: Place) {
     let partial = local(Buffer::Scratch, blocks);
-    fold(b, blocks, Source::Windows, [partial, target]);
+    fold(b, blocks, Source::Windows, [partial, partial, target]);
 }
 
-/// `sums` is where partial sums lie once the own input has been used.
-fn fold(b: &mut Builder, blocks: Blocks, source: Source, [sums, target]: [Place; 2]) {
+/// Partial sums lie in the first place until the own input has been used, and in the second from then on; the third is for
+/// the result.
+fn fold(b: &mut Builder, blocks: Blocks, source: Source, [partial, sums, target]: [Place; 3]) {
     let (me, ranks) = (b.rank(), b.ranks());
     let fold = Fold { blocks, source };
-    let partial = local(Buffer::Scratch, blocks);
     // Where the sum of the first so many lies.
     let place = |count: u32| match count {
         _ if count == ranks => target,

@@ -43,6 +43,9 @@ pub struct Shape {
     pub rank: u32,
     /// Whether to use the peers' windows instead of slots.
     pub windowed: bool,
+    /// Whether the heads of a binomial tree's subtrees are at alternate ends: for ranks that share cores. Elsewhere messages
+    /// go as far as the powers of two, which is what links are often good for.
+    pub turns: bool,
 }
 
 /// A program that can't be generated.

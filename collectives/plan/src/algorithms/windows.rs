@@ -10,13 +10,13 @@
 //! There is no all_to_all in place: what a peer has yet to read would be overwritten.
 //!
 //! In a reduce each rank folds its share right into the root's output. Only the root knows where that is, and tells the
-//! others when it enters. If no peer reaches it the root folds all shares ([`reduce_alone`]), and the others do nothing
-//! between their signals; the signals are the same, so that who is told need not have known.
+//! others when it enters. If no peer reaches it the root folds all shares ([`reduce_alone`]), `2 a + (p-1) S g`, and the
+//! others do nothing between their signals; the signals are the same, so that who is told need not have known.
 
 use crate::builder::{Builder, input, out, peer};
 use crate::ir::{Blocks, Buffer, Op};
 
-use super::fold::{Source, fold_in_rank_order, fold_to};
+use super::fold::{Source, fold_apart, fold_in_rank_order, fold_to};
 
 pub(super) fn build(b: &mut Builder) {
     let own = Blocks::one(b.rank());
@@ -42,13 +42,13 @@ pub(super) fn build(b: &mut Builder) {
     }
 }
 
-/// A reduce whose root has its output where no peer reaches it.
+/// A reduce whose root has its output where no peer reaches it; so that is not its input, which they reach.
 pub(super) fn reduce_alone(b: &mut Builder, root: u32) {
     between_signals(b, |b| {
         if b.rank() == root {
             // One by one: a peer's window is cut as if each access were to one block.
             for block in 0..b.ranks() {
-                fold_in_rank_order(b, Blocks::one(block), Source::Windows);
+                fold_apart(b, Blocks::one(block));
             }
         }
     });

@@ -135,6 +135,8 @@ pub struct Fabric {
     pub(super) written: Rate,
     /// Ranks on each core, where these are more.
     pub(super) crowd: Ratio,
+    /// Whether all are on one machine.
+    together: bool,
     /// How ranks read each other's memory, or why they do not.
     reads: Result<Reads, Arc<str>>,
     /// The fingerprint of the fabric of which this one is a calibrated version.
@@ -256,6 +258,7 @@ impl Fabric {
             missing: Arc::default(),
             written: Rate::UNKNOWN,
             crowd,
+            together: node_of.iter().all(|node| *node == node_of[0]),
             reads: Err("nobody has said that its ranks can read each other's memory".into()),
             origin: None,
         })
@@ -327,6 +330,12 @@ impl Fabric {
     pub fn with_reads(mut self, reads: Result<Reads, String>) -> Self {
         self.reads = reads.map_err(Arc::from);
         self
+    }
+
+    /// Whether the ranks are all on one machine, with fewer cores than ranks.
+    #[must_use]
+    pub fn shares_cores(&self) -> bool {
+        self.together && self.crowd.num > self.crowd.den
     }
 
     /// How ranks read each other's memory, if all can.

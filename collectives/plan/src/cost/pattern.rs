@@ -149,10 +149,14 @@ impl Pattern {
         self.by_core && self.lone_message_ps > 0
     }
 
-    /// What a link carries where its core has so many times its work to do.
+    /// What a link carries where its core has so many times its work to do: no less than while all ranks work.
     fn rate_of(&self, works: Ratio) -> Rate {
-        match self.by_core {
-            true => self.lone_rate.shared(works),
+        if !self.by_core {
+            return self.rate;
+        }
+        let shared = self.lone_rate.shared(works);
+        match shared.min(self.rate) == self.rate {
+            true => shared,
             false => self.rate,
         }
     }

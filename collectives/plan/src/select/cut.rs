@@ -54,6 +54,7 @@ impl<'a> Message<'a> {
                     ranks: fabric.ranks(),
                     rank: 0,
                     windowed,
+                    turns: false,
                 });
                 let program = program.map_err(|error| error.to_string())?;
                 Geometry::of(&program, Sizes::Equal(count))

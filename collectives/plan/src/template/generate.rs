@@ -146,6 +146,7 @@ impl Template {
             ranks,
             rank,
             windowed,
+            turns: false,
         };
         if let Template::Trees(_) | Template::Routes(_) = self {
             self.supports(op, ranks, windowed)?;

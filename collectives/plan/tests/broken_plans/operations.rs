@@ -97,8 +97,8 @@ fn a_reduce_that_nobody_lets_go() {
 #[test]
 fn a_reduce_that_forgets_a_subtree() {
     let mut plan = plan(Algorithm::Binomial, Op::Reduce { root: 0 }, 4);
-    // Rank 3 hands on its own input alone.
-    let step = find(&plan[3], 0, |action| {
+    // Rank 2 hands on its own input alone.
+    let step = find(&plan[2], 0, |action| {
         matches!(
             action,
             Action::Put {
@@ -107,7 +107,7 @@ fn a_reduce_that_forgets_a_subtree() {
             }
         )
     });
-    if let Action::Put { value, .. } = &mut plan[3].steps[step].action {
+    if let Action::Put { value, .. } = &mut plan[2].steps[step].action {
         *value = Value::Copy(local(Buffer::In));
     }
     let error = reject(&plan, PLAIN);
@@ -122,9 +122,9 @@ fn a_reduce_that_forgets_a_subtree() {
 #[test]
 fn a_gather_in_another_order() {
     let mut plan = plan(Algorithm::Binomial, Op::Gather { root: 0 }, 4);
-    // Rank 3 puts what came from rank 2 at its own place, and the other way round.
+    // Rank 2 puts what came from rank 3 at its own place, and the other way round.
     let mut copies = 0;
-    for step in &mut plan[3].steps {
+    for step in &mut plan[2].steps {
         if let Action::Copy { dst, src } = &mut step.action {
             let swap = |place: Place| {
                 let Place::Local { buffer, blocks } = place else {

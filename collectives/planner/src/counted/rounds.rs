@@ -132,6 +132,7 @@ fn programs_of(template: &Template, op: Op, ranks: u32) -> Result<Option<Vec<Pro
             ranks,
             rank,
             windowed: false,
+            turns: false,
         })?;
         program.names = None;
         // Of a rooted operation one rank has more to do than the others.

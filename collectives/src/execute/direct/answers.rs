@@ -14,7 +14,8 @@
 //!
 //! - Enough are together, or something else goes to that rank. No rank ever waits for want of what is held: what may be
 //!   owed ([`most`](super::owed::most)) and what there is room for is more.
-//! - This rank begins a call of another plan, or waits: for longer than a moment, or at all where puts are held.
+//! - This rank begins a call of another plan, or waits: for longer than a moment, or at all where puts are held, and for
+//!   another communicator too where they are ([`held`](crate::execute::held)).
 //! - It makes no call: the progress thread looks for them as long as there are any, each millisecond, or five times as
 //!   often where puts may be among them, and sends them if no call has begun since it looked last: a rank that computes
 //!   holds up another for two looks.
@@ -50,11 +51,11 @@ pub(in crate::execute) struct Answers {
 const QUICK: Duration = Duration::from_micros(10);
 
 /// How soon the progress thread looks again where puts may be held. Looking costs some microseconds.
-const SOON: Duration = Duration::from_micros(200);
+pub(in crate::execute) const SOON: Duration = Duration::from_micros(200);
 
 /// As [`SOON`], where answers alone may be held: the other rank needs them for its next plan, for which it needs this rank
 /// in most cases, too.
-pub(in crate::execute) const LATER: Duration = Duration::from_millis(1);
+const LATER: Duration = Duration::from_millis(1);
 
 /// Calls of one plan before anything is held back.
 const REPEATS: u8 = 8;

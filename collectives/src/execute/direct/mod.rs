@@ -19,7 +19,7 @@ mod owed;
 mod resolve;
 mod run;
 
-pub(super) use answers::{Answers, LATER};
+pub(super) use answers::{Answers, SOON};
 pub(super) use owed::Owed;
 pub(super) use run::{Around, Bound, Handed, Pending, Ran, Running};
 

@@ -24,7 +24,7 @@ use crate::setup::Recovery;
 const TURN_BYTES: u64 = 256 << 10;
 /// Behind so few bytes sent nothing is looked for in the same turn, but for each [`GLANCE`]-th.
 const SMALL: u64 = 64 << 10;
-/// Polls between two looks at connections from which nothing is awaited.
+/// Polls between two looks at what is not awaited: connections, and what comes while this end sends.
 const GLANCE: u32 = 16;
 /// Polls between two looks at the clock and at the shared listener.
 const TEND: u32 = 1 << 10;

@@ -124,6 +124,7 @@ impl Rank {
                 ranks: RANKS,
                 rank,
                 windowed: winner.windowed,
+                turns: false,
             };
             let program = winner.template.generate(&shape).expect("a program");
             let geometry = Geometry::of(&program, Sizes::Equal(call.count as u64));
