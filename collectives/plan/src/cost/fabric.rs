@@ -433,6 +433,12 @@ impl Fabric {
     }
 }
 
+/// What of a message a core's cache does not hold: who hands it on fetches it from memory again.
+pub(super) fn beyond_cache(bytes: Ratio) -> Ratio {
+    let held = CORE_CACHE * bytes.den;
+    Ratio::new(bytes.num.saturating_sub(held), bytes.den)
+}
+
 /// What a core's cache holds, for each put that its ranks have under way if all send to all.
 fn cached_put(node_of: &[u32], nodes: usize, crowd: Ratio) -> u64 {
     let mut ranks = vec![0u64; nodes];

@@ -2,6 +2,7 @@
 
 use crate::ir::Op;
 
+use super::super::fabric::beyond_cache;
 use super::super::pattern::Pattern;
 use super::super::rate::Ratio;
 use super::{Message, Overlap, Work};
@@ -19,12 +20,14 @@ pub(super) fn binomial(work: &mut Work, op: Op, m: &Message<'_>) {
         }
         Op::Reduce { .. } => {
             up(work, m, level);
+            fetched_again(work, m);
             for &shift in &m.fabric.shifts {
                 held_signals(work, shift);
             }
         }
         Op::Broadcast { .. } => {
             down(work, m, level);
+            fetched_again(work, m);
             acknowledged(work, m);
         }
         _ => {
@@ -133,5 +136,12 @@ fn acknowledged(work: &mut Work, m: &Message<'_>) {
 fn held_signals(work: &mut Work, pattern: Pattern) {
     if !pattern.is_served() {
         work.hidden_signals(pattern);
+    }
+}
+
+/// What ranks hand on of a long message is in no cache of theirs any more.
+fn fetched_again(work: &mut Work, m: &Message<'_>) {
+    if m.fabric.mesh.is_filled() {
+        work.copied.push(beyond_cache(m.s));
     }
 }
