@@ -510,7 +510,10 @@ unisono_result unisono_comm_forget_recorded(const unisono_comm *comm);
 /* ---------------------------------------------------------------- memory --------------------- */
 
 /* Zeroed memory that the peers can reach directly where links are mapped: the fastest kind of
- * buffer. Every rank, with the same length. Ends with unisono_free, or with the communicator. */
+ * buffer. Every rank, with the same length. Ends with unisono_free, or with the communicator. What lies
+ * in it on one rank must lie at the same place of it on all; of a reduce that goes for `send`. Its root
+ * may have `recv` at any place of any such memory, which then stays allocated on all ranks; elsewhere
+ * it reduces alone. */
 unisono_result unisono_alloc(unisono_comm *comm, size_t bytes, void **memory);
 
 /* Frees memory of unisono_alloc of this communicator, which no pending call may use. Does not block.

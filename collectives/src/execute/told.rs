@@ -21,8 +21,8 @@ pub(crate) struct Seen {
 pub(crate) struct Target {
     pub root: u32,
     /// The bytes of the output.
-    pub bytes: u64,
-    pub windows: Box<[Seen]>,
+    bytes: u64,
+    windows: Box<[Seen]>,
     /// Where it is; or that it is out of reach.
     at: Option<Option<u64>>,
 }

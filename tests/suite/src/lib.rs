@@ -1,6 +1,7 @@
 //! What the multi-process tests have in common: ranks as threads and as processes, seeds, counts,
 //! data with known results, and skips that are counted.
 
+mod ahead;
 mod count;
 mod everything;
 pub mod footprint;
@@ -16,6 +17,7 @@ mod typed;
 mod values;
 mod watchdog;
 
+pub use ahead::{WITHOUT, do_without, few_broadcasts, over_all_links};
 pub use count::{Count, soaking};
 pub use everything::{everything, everything_there_is};
 pub use footprint::{Footprint, peak_bytes};

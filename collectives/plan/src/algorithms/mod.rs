@@ -122,6 +122,9 @@ pub fn generate(algorithm: Algorithm, shape: &Shape) -> Result<Program, Unsuppor
 /// The program of one rank for a reduce over windows whose root has its output where no peer reaches it: as that of
 /// [`Algorithm::MeshTwoShot`], but that the root reduces alone. What other ranks do is what is left of their programs there
 /// without the reductions.
+///
+/// # Errors
+/// If it is no reduce, or there is no such rank or root.
 pub fn generate_reduce_alone(shape: &Shape) -> Result<Program, Unsupported> {
     let Op::Reduce { root } = shape.op else {
         return Err(Unsupported::NoPlan {

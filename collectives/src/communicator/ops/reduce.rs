@@ -38,9 +38,12 @@ impl Communicator {
     /// The root gets the reduction of all ranks' `send`. Elsewhere `recv` is not touched, and may
     /// be empty.
     ///
+    /// If `send` lies in a window ([`Communicator::alloc`]), then on all ranks at the same offset. The root may have `recv`
+    /// in any window; where it has it elsewhere it reduces alone.
+    ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if there is no such root, or on the root if the
-    /// slices differ in length; else as [`Error`](crate::Error) says.
+    /// slices differ in length; on other ranks if they have freed the window in which it has `recv`; else as [`Error`](crate::Error) says.
     pub fn reduce<T: Element>(
         &self,
         send: &[T],
