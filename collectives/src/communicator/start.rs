@@ -282,9 +282,7 @@ impl Shared {
             if state.take_unsent() {
                 progress().activate(&self.lane);
             }
-            if self.lane.watch_answers(state) {
-                progress().kick();
-            }
+            progress().watch_answers(&self.lane, state);
             if state.holds_puts() {
                 held::note(&self.lane);
             }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use unisono_hal::{Device, Stream};
 
-use super::direct::SOON;
+use super::direct::LATER;
 use super::holdings::Holdings;
 use super::op::{Op, Planned};
 use super::peer::{Own, Peer, Way};
@@ -191,7 +191,8 @@ impl Lane {
             return None;
         }
         let Some(mut state) = self.try_lock() else {
-            return Some(SOON);
+            // A call is under way.
+            return Some(LATER);
         };
         let again = state.look_at_answers();
         if state.take_unsent() {
@@ -316,6 +317,7 @@ impl Lane {
         let start = Instant::now();
         loop {
             let mut state = self.lock();
+            state.send_answers();
             self.advance(&mut state);
             let is_done = state.is_even() && state.is_idle();
             let waited = start.elapsed();

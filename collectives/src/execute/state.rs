@@ -24,6 +24,9 @@ pub(crate) use ending::HEARD;
 /// Collectives that a rank remembers, to tell others what it called when.
 const HISTORY: usize = 64;
 
+/// So many commands of answers are sent by a rank that waits in any case.
+const MANY: usize = 20;
+
 /// In a short call, every so many polls all links are looked at.
 const GLANCE: u32 = 16;
 
@@ -212,13 +215,25 @@ impl State {
     /// Sends the answers that are held back, if no call has begun since this was last asked. How soon to ask again, if at
     /// all.
     pub(crate) fn look_at_answers(&mut self) -> Option<Duration> {
-        if !self.common.answers.held {
+        let Common {
+            answers, number, ..
+        } = &mut self.common;
+        let is_left_alone = answers.is_left_alone(*number);
+        // While calls come, more will be held: they need not wake the thread that looks.
+        if !answers.held && is_left_alone {
             return None;
         }
-        if self.common.answers.is_left_alone(self.common.number) && self.common.send_answers() {
+        if answers.held && is_left_alone && self.common.send_answers() {
             self.common.answers.in_vain();
         }
         Some(self.common.answers.look_after())
+    }
+
+    /// Sends the answers that are held back.
+    pub(super) fn send_answers(&mut self) {
+        if self.common.answers.held {
+            self.common.send_answers();
+        }
     }
 
     /// Whether puts may be held back.
@@ -246,12 +261,23 @@ impl State {
         self.take_unsent()
     }
 
-    /// Nothing queued, nothing in flight, links quiet: nobody need drive it.
+    /// Nothing queued, nothing in flight, nothing held back, links quiet.
     pub(crate) fn is_idle(&self) -> bool {
-        self.main.is_idle()
-            && self.beside.is_idle()
+        self.is_at_rest(|posted| posted.batch.is_empty())
+    }
+
+    /// Whether somebody must drive it: there is work, or a link has something to do. Answers that are held back are looked
+    /// for from time to time ([`Lane::watch_answers`](super::Lane::watch_answers)).
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.is_at_rest(|posted| posted.batch.is_empty() || posted.holds_answers)
+    }
+
+    fn is_at_rest(&self, has_sent: impl Fn(&Posted) -> bool) -> bool {
+        self.is_free()
             && self.common.peers.iter().all(|peer| match &peer.way {
-                Way::Posted(p) => p.ended.is_some() || (p.batch.is_empty() && is_quiet(&p.link)),
+                Way::Posted(posted) => {
+                    posted.ended.is_some() || (has_sent(posted) && is_quiet(&posted.link))
+                }
                 Way::Own | Way::Mapped { .. } => true,
             })
     }
@@ -358,7 +384,7 @@ impl State {
         if self.common.posted {
             // What direct runs have held back too. Who drives the lane asks whether it is idle.
             self.common.unsent = false;
-            moved |= submit_links(&mut self.common)?;
+            moved |= submit_links(&mut self.common, self.main.awaited_directly())?;
             moved |= self.poll_links()?;
             self.check_ended()?;
         }
@@ -401,7 +427,7 @@ impl State {
             track.retire(self.common.own.rank)?;
         }
         if self.common.posted {
-            moved |= submit_links(&mut self.common)?;
+            moved |= submit_all(&mut self.common)?;
         }
         if self.beside.turn(&self.common.device)? {
             self.completed += 1;
@@ -463,7 +489,7 @@ fn advance(track: &mut Track, common: &mut Common, bells: Option<&Bells>) -> Res
     let fed = match direct {
         Some(Fed::All(moved)) => return Ok(moved),
         Some(failed) => failed,
-        None if common.posted => track.feed(common, submit_links)?,
+        None if common.posted => track.feed(common, submit_all)?,
         None => track.feed(common, |_| Ok(false))?,
     };
     let before = track.finished;
@@ -482,14 +508,22 @@ fn advance(track: &mut Track, common: &mut Common, bells: Option<&Bells>) -> Res
     Ok(moved)
 }
 
-fn submit_links(common: &mut Common) -> Result<bool> {
+/// Gives links what waits for them, answers too: of what runs in a stream nothing is held back.
+fn submit_all(common: &mut Common) -> Result<bool> {
     if common.answers.held && common.send_answers() {
         common.answers.in_vain();
     }
-    drive_links(common, None, |_, posted| {
-        if posted.batch.is_empty() {
+    submit_links(common, None)
+}
+
+/// Gives links what waits for them, but for a few answers to ranks that this one does not wait for.
+fn submit_links(common: &mut Common, awaited: Option<u32>) -> Result<bool> {
+    drive_links(common, None, |rank, posted| {
+        let is_few = posted.batch.len() < MANY && awaited != Some(rank);
+        if posted.batch.is_empty() || (posted.holds_answers && is_few) {
             return Ok(false);
         }
+        posted.lets_go();
         let accepted = posted.link.submit(&mut posted.batch)?;
         if posted.batch.is_empty() {
             posted.batch.clear();

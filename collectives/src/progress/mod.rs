@@ -20,7 +20,7 @@ pub(crate) use spin::Policy;
 pub(crate) use thread::Service;
 pub(crate) use wait::Watch;
 
-use crate::execute::Lane;
+use crate::execute::{Lane, State};
 
 /// The process's progress.
 pub(crate) struct Progress {
@@ -70,7 +70,8 @@ impl Progress {
         for lane in self.active() {
             if let Some(mut state) = lane.try_lock() {
                 moved |= lane.advance(&mut state);
-                if state.is_idle() {
+                if !state.is_busy() {
+                    self.watch_answers(&lane, &state);
                     self.deactivate(&lane);
                 }
             }
@@ -81,6 +82,13 @@ impl Progress {
     /// Whether any lane has work that nobody waits for.
     pub(super) fn has_work(&self) -> bool {
         !lock(&self.lanes).is_empty()
+    }
+
+    /// After calls of a lane, with its lock: the thread looks for answers that they held back.
+    pub(crate) fn watch_answers(&self, lane: &Lane, state: &State) {
+        if lane.watch_answers(state) {
+            self.kick();
+        }
     }
 
     /// Wakes the thread, starting it if need be.

@@ -43,11 +43,7 @@ impl Progress {
         loop {
             let moved = lane.advance(&mut state);
             if lane.completed() >= number {
-                // Later calls, or what links still have to send.
-                if !state.is_idle() {
-                    drop(state);
-                    self.activate(lane);
-                }
+                self.leave(lane, state);
                 return Ok(());
             }
             rounds_moved += u32::from(moved);
@@ -66,8 +62,19 @@ impl Progress {
             }
             std::hint::spin_loop();
         }
+        self.watch_answers(lane, &state);
         drop(state);
         self.wait_long(lane, number, spin, watch)
+    }
+
+    /// After a call: later ones, what links still have to send, and answers that are held back are the progress thread's.
+    fn leave(&self, lane: &Arc<Lane>, state: MutexGuard<'_, State>) {
+        self.watch_answers(lane, &state);
+        let is_busy = state.is_busy();
+        drop(state);
+        if is_busy {
+            self.activate(lane);
+        }
     }
 
     #[cold]
@@ -84,9 +91,8 @@ impl Progress {
             let moved = {
                 let mut state = lane.lock();
                 let moved = lane.advance(&mut state);
-                if lane.completed() >= number && !state.is_idle() {
-                    drop(state);
-                    self.activate(lane);
+                if lane.completed() >= number {
+                    self.leave(lane, state);
                 }
                 moved
             };

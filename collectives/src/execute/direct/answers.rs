@@ -14,11 +14,12 @@
 //!
 //! - Enough are together, or something else goes to that rank. No rank ever waits for want of what is held: what may be
 //!   owed ([`most`](super::owed::most)) and what there is room for is more.
-//! - This rank begins a call of another plan, or waits: for longer than a moment, or at all where puts are held, and for
-//!   another communicator too where they are ([`held`](crate::execute::held)).
-//! - It makes no call: the progress thread looks for them as long as there are any, each millisecond, or five times as
-//!   often where puts may be among them, and sends them if no call has begun since it looked last: a rank that computes
-//!   holds up another for two looks.
+//! - This rank begins a call of another plan, or waits. Then all go out where puts are held, whatever it waits for
+//!   ([`held`](crate::execute::held)). Of answers and credits alone: those to the rank that it waits for, and those to
+//!   others if they are many. Others do not stop for them, and with many ranks there is always one to be waited for.
+//! - It makes no call, or waits for long: the progress thread looks for them as long as calls come, each millisecond, or up
+//!   to five times as often where puts may be among them, and sends them if no call has begun since it looked last: a rank
+//!   that computes holds up another for two looks.
 //!
 //! Where holding answers back was in vain, as they went for one of the last two reasons, the next ones go at once.
 
@@ -34,8 +35,9 @@ pub(in crate::execute) struct Answers {
     by: Option<Arc<Planned>>,
     /// So much in favour of holding them back.
     score: u8,
-    /// The number of the last op when the progress thread looked for what is held.
+    /// The number of the last op when the progress thread looked for what is held, and how often it had moved on.
     looked: u64,
+    moved_on: u8,
     /// Whether anything may lie in a batch, and whether puts may.
     pub held: bool,
     pub puts: bool,
@@ -46,16 +48,19 @@ pub(in crate::execute) struct Answers {
     barred: u8,
 }
 
-/// Between two calls of which the second comes quickly behind the first: about what a call of the operating system takes,
-/// which it costs to send a put by itself.
+/// Between two calls of which the second comes quickly behind the first, for each put of a call: about what a call of the
+/// operating system takes, which it costs to send a put by itself.
 const QUICK: Duration = Duration::from_micros(10);
 
 /// How soon the progress thread looks again where puts may be held. Looking costs some microseconds.
-pub(in crate::execute) const SOON: Duration = Duration::from_micros(200);
+const SOON: Duration = Duration::from_micros(200);
 
 /// As [`SOON`], where answers alone may be held: the other rank needs them for its next plan, for which it needs this rank
 /// in most cases, too.
-const LATER: Duration = Duration::from_millis(1);
+pub(in crate::execute) const LATER: Duration = Duration::from_millis(1);
+
+/// Looks in vain for which the time between two grows by [`SOON`].
+const GROWS: u32 = 8;
 
 /// Calls of one plan before anything is held back.
 const REPEATS: u8 = 8;
@@ -72,13 +77,11 @@ impl Answers {
             self.score = (self.score + 1).min(2 * REPEATS);
             self.barred = self.barred.saturating_sub(1);
             self.is_quick = false;
-            if self.score >= REPEATS
-                && self.barred == 0
-                && planned.direct.as_ref().is_some_and(|direct| direct.ahead)
-            {
+            let puts = planned.direct.as_ref().map_or(0, |direct| direct.ahead);
+            if self.score >= REPEATS && self.barred == 0 && puts > 0 {
                 let now = Instant::now();
                 let before = self.began.replace(now);
-                self.is_quick = before.is_some_and(|before| now - before < QUICK);
+                self.is_quick = before.is_some_and(|before| now - before < QUICK * puts);
             }
             return false;
         }
@@ -118,23 +121,49 @@ impl Answers {
         self.barred = BARRED;
     }
 
-    /// How soon to look for what is held.
+    /// How soon to look for what is held. The longer calls have come one behind the other, the longer: what the last of them
+    /// hold is late by a small part of the time that all took.
     pub(in crate::execute) fn look_after(&self) -> Duration {
         match self.by.as_ref().and_then(|by| by.direct.as_ref()) {
-            Some(direct) if direct.ahead => SOON,
+            Some(direct) if direct.ahead > 0 => pause(self.moved_on),
             _ => LATER,
         }
     }
 
     /// Whether no op has begun since this was last asked, where `number` is the last one's.
     pub(in crate::execute) fn is_left_alone(&mut self, number: u64) -> bool {
-        std::mem::replace(&mut self.looked, number) == number
+        let is_left = std::mem::replace(&mut self.looked, number) == number;
+        self.moved_on = match is_left {
+            true => 0,
+            false => self.moved_on.saturating_add(1),
+        };
+        is_left
     }
+}
+
+/// How soon to look for puts, after so many looks in vain.
+fn pause(moved_on: u8) -> Duration {
+    LATER.min(SOON * (1 + u32::from(moved_on) / GROWS))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_calls_for_long_is_looked_at_less_often() {
+        let mut answers = Answers::default();
+        let mut waited = Duration::ZERO;
+        for number in 1..100 {
+            assert!(!answers.is_left_alone(number));
+            let after = pause(answers.moved_on);
+            assert!(after <= SOON + waited / 4, "{after:?} after {waited:?}");
+            waited += after;
+        }
+        assert_eq!(pause(answers.moved_on), LATER);
+        assert!(answers.is_left_alone(99));
+        assert_eq!(pause(answers.moved_on), SOON, "the next calls may be few");
+    }
 
     #[test]
     fn answers_wait_once_calls_repeat_and_not_where_that_was_in_vain() {

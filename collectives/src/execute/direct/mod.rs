@@ -19,7 +19,7 @@ mod owed;
 mod resolve;
 mod run;
 
-pub(super) use answers::{Answers, SOON};
+pub(super) use answers::{Answers, LATER};
 pub(super) use owed::Owed;
 pub(super) use run::{Around, Bound, Handed, Pending, Ran, Running};
 
@@ -37,8 +37,8 @@ pub(crate) struct Direct {
     pub(super) scratch: u64,
     /// Whether something of it may be held back where calls of one plan repeat: see [`Answers`].
     holds: bool,
-    /// Whether puts are among that.
-    ahead: bool,
+    /// Puts among that.
+    ahead: u32,
 }
 
 impl Direct {
@@ -59,8 +59,8 @@ impl Direct {
                 Move::Raise { answer: true, .. } | Move::Release { held: Some(_), .. }
             )
         };
-        self.ahead = self.moves.iter().any(is_ahead);
-        self.holds = self.ahead || self.moves.iter().any(is_told_later);
+        self.ahead = self.moves.iter().filter(|step| is_ahead(step)).count() as u32;
+        self.holds = self.ahead > 0 || self.moves.iter().any(is_told_later);
     }
 }
 

@@ -73,7 +73,7 @@ impl Direct {
             owes,
             scratch: planned.scratch_bytes(),
             holds: false,
-            ahead: false,
+            ahead: 0,
         };
         direct.set_holds();
         Some(direct)

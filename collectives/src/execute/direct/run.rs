@@ -366,16 +366,16 @@ impl Around<'_> {
             // See `owed::mark_last`.
             let may_wait = last && is_ahead(own, peer);
             if let Way::Posted(posted) = &mut peer.way {
-                // With a credit it goes at once: the rank that is ahead needs that.
-                if posted.credit_held {
+                if ahead && self.answers.is_quick() && posted.may_hold(bytes) {
+                    *self.held_back = true;
+                    posted.holds_answers = false;
+                    (self.answers.held, self.answers.puts) = (true, true);
+                } else if posted.credit_held {
+                    // It goes at once: the rank that is ahead needs the credit.
                     *self.unsent |= !posted.push();
                 } else if answer && self.answers.may_wait() {
                     posted.holds_answers |= was_empty;
                     self.answers.held = true;
-                } else if ahead && self.answers.is_quick() && posted.may_hold(bytes) {
-                    *self.held_back = true;
-                    posted.holds_answers = false;
-                    (self.answers.held, self.answers.puts) = (true, true);
                 } else if may_wait {
                     *self.held_back = true;
                     posted.holds_answers = false;

@@ -228,8 +228,7 @@ impl Posted {
         if self.ended.is_some() {
             return self.batch.is_empty();
         }
-        (self.credit_held, self.holds_answers) = (false, false);
-        (self.credits_held, self.puts_held, self.bytes_held) = (0, 0, 0);
+        self.lets_go();
         if !self.batch.is_empty() {
             if self.link.submit(&mut self.batch).is_err() || !self.batch.is_empty() {
                 return false;
@@ -237,6 +236,13 @@ impl Posted {
             self.batch.clear();
         }
         self.poll()
+    }
+
+    /// What lies in the batch goes out.
+    #[inline]
+    pub(in crate::execute) fn lets_go(&mut self) {
+        (self.credit_held, self.holds_answers) = (false, false);
+        (self.credits_held, self.puts_held, self.bytes_held) = (0, 0, 0);
     }
 
     /// Whether one more put of so many bytes may stay where it is, behind others.

@@ -19,7 +19,7 @@ use crate::wire::{FRAME_BYTES, Frame};
 /// Commands that a link takes before it says "no more now".
 const QUEUE_MAX: usize = 1024;
 /// Puts that are under way at once.
-const ACTIVE_MAX: usize = 64;
+const ACTIVE_MAX: usize = 128;
 /// Commands in order: accepted, then under way, then complete.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {

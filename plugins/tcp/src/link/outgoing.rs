@@ -18,8 +18,8 @@ use super::stream::Stream;
 use crate::net::{PIECES_MAX, Piece};
 use crate::wire::{FRAME_BYTES, Frame};
 
-/// Frames that a connection takes in advance, at most.
-const FRAMES_MAX: usize = 24;
+/// Frames that a connection takes in advance, at most: more than the short ones that hosts hand over together.
+const FRAMES_MAX: usize = 128;
 /// Bytes that it takes in advance: enough for one call to be worth it.
 const BYTES_AHEAD: u64 = 256 << 10;
 /// Bytes of one call, so that an abort is heard soon.
