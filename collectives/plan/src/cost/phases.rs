@@ -97,6 +97,14 @@ impl Work {
         self.rounds(pattern, rounds, Ratio::ZERO, Overlap::Latency);
     }
 
+    /// Signals by which ranks answer that they have something. Where each would be a call of the operating system they are
+    /// held back, and go many together.
+    fn answers(&mut self, pattern: Pattern) {
+        if !pattern.is_served() {
+            self.signals(pattern, 1);
+        }
+    }
+
     /// Signals that nobody has to wait for, since other messages take longer.
     fn hidden_signals(&mut self, pattern: Pattern) {
         let pattern = Pattern {

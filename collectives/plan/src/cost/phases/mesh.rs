@@ -48,7 +48,7 @@ pub(super) fn one_shot(work: &mut Work, op: Op, m: &Message<'_>) {
         }
         Op::Broadcast { .. } => {
             round(m.s);
-            work.signals(mesh.with_fan(1), 1);
+            work.answers(mesh.with_fan(1));
             // The round counts what other ranks of the root's core do.
             work.copied.push(match mesh.is_filled() {
                 true => alone(m.s),
@@ -57,7 +57,7 @@ pub(super) fn one_shot(work: &mut Work, op: Op, m: &Message<'_>) {
         }
         Op::Scatter { .. } => {
             round(m.share);
-            work.signals(mesh.with_fan(1), 1);
+            work.answers(mesh.with_fan(1));
             work.copied.push(m.share);
         }
         _ => work.signals(mesh, 1),

@@ -124,15 +124,14 @@ fn subtrees(work: &mut Work, m: &Message<'_>, down: bool) {
 /// Each rank tells its parent as soon as it has its data, while that still puts to others.
 fn acknowledged(work: &mut Work, m: &Message<'_>) {
     if let Some((&last, others)) = m.fabric.shifts_down.split_last() {
-        work.signals(level(last, others.len(), m), 1);
+        work.answers(level(last, others.len(), m));
         for &shift in others {
             held_signals(work, shift);
         }
     }
 }
 
-/// Signals that nobody waits for in the call. Where each would be a call of the operating system they are held back, and
-/// go many together.
+/// As [`Work::answers`], behind other messages that take longer.
 fn held_signals(work: &mut Work, pattern: Pattern) {
     if !pattern.is_served() {
         work.hidden_signals(pattern);
