@@ -14,6 +14,11 @@ const PUT: u64 = 128 << 10;
 const MESSAGE: u64 = 1 << 20;
 /// The same where posted links may read puts: these are copied first, which a stream's need not be.
 const POSTED: u64 = 128 << 10;
+/// The same of calls that only deal out shares, each in one put: none waits for another, and the stream has nothing to do
+/// beside them. Of those with a root each rank has few (`unisono bench scatter --ranks 8 --without-links shm`, and
+/// all_to_all, 64 KiB to 2 MiB).
+const DEALT: u64 = 256 << 10;
+const DEALT_BY_ROOT: u64 = 512 << 10;
 /// Moves at most: beyond, the time is that of the peers.
 const MOVES: usize = 1024;
 
@@ -22,7 +27,12 @@ impl Direct {
     /// runs so.
     pub(crate) fn of(planned: &Planned, posted: bool) -> Option<Self> {
         let message = planned.geometry.count().checked_mul(planned.element)?;
-        let most = if posted { POSTED } else { MESSAGE };
+        let op = planned.program.op;
+        let (long, most) = match (posted, op.root()) {
+            (true, Some(_)) => (message > POSTED, DEALT_BY_ROOT),
+            (true, None) => (message > POSTED, DEALT),
+            (false, _) => (false, MESSAGE),
+        };
         if planned.windowed || planned.reads || planned.scaled || message > most {
             return None;
         }
@@ -49,7 +59,9 @@ impl Direct {
             }
         }
         let (mut moves, mut steps) = (resolving.moves, resolving.steps);
-        let op = planned.program.op;
+        if long && (geometry.pieces() > 1 || !moves.iter().all(is_of_dealing)) {
+            return None;
+        }
         let rooted = matches!(
             op,
             Op::Broadcast { .. } | Op::Scatter { .. } | Op::Reduce { .. } | Op::Gather { .. }
@@ -77,6 +89,17 @@ impl Direct {
         };
         direct.set_holds();
         Some(direct)
+    }
+}
+
+/// Whether a move may be one of a call that deals out shares: what is put comes from the input, and nothing is combined.
+fn is_of_dealing(step: &Move) -> bool {
+    let is_in = |spot: &Spot, space: Space| spot.space_index() == space.index();
+    match step {
+        Move::Fill { src, .. } => is_in(src, Space::In),
+        Move::Copy { dst, src, .. } => !is_in(dst, Space::Fill) || is_in(src, Space::In),
+        Move::Reduce { .. } => false,
+        _ => true,
     }
 }
 
