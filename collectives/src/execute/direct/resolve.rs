@@ -15,10 +15,10 @@ const MESSAGE: u64 = 1 << 20;
 /// The same where posted links may read puts: these are copied first, which a stream's need not be.
 const POSTED: u64 = 128 << 10;
 /// The same of calls that only deal out shares, each in one put: none waits for another, and the stream has nothing to do
-/// beside them. Of those with a root each rank has few (`unisono bench scatter --ranks 8 --without-links shm`, and
-/// all_to_all, 64 KiB to 2 MiB).
-const DEALT: u64 = 256 << 10;
-const DEALT_BY_ROOT: u64 = 512 << 10;
+/// beside them (`unisono bench scatter --ranks 8 --without-links shm`, and all_to_all, 64 KiB to 2 MiB).
+const DEALT: u64 = 512 << 10;
+/// Bytes of such a put where all put something to all.
+const DEALT_BY_ALL: u32 = 64 << 10;
 /// Moves at most: beyond, the time is that of the peers.
 const MOVES: usize = 1024;
 
@@ -28,10 +28,9 @@ impl Direct {
     pub(crate) fn of(planned: &Planned, posted: bool) -> Option<Self> {
         let message = planned.geometry.count().checked_mul(planned.element)?;
         let op = planned.program.op;
-        let (long, most) = match (posted, op.root()) {
-            (true, Some(_)) => (message > POSTED, DEALT_BY_ROOT),
-            (true, None) => (message > POSTED, DEALT),
-            (false, _) => (false, MESSAGE),
+        let (is_long, most) = match posted {
+            true => (message > POSTED, DEALT),
+            false => (false, MESSAGE),
         };
         if planned.windowed || planned.reads || planned.scaled || message > most {
             return None;
@@ -59,7 +58,7 @@ impl Direct {
             }
         }
         let (mut moves, mut steps) = (resolving.moves, resolving.steps);
-        if long && (geometry.pieces() > 1 || !moves.iter().all(is_of_dealing)) {
+        if is_long && (geometry.pieces() > 1 || !deals(op, &moves)) {
             return None;
         }
         let rooted = matches!(
@@ -92,15 +91,16 @@ impl Direct {
     }
 }
 
-/// Whether a move may be one of a call that deals out shares: what is put comes from the input, and nothing is combined.
-fn is_of_dealing(step: &Move) -> bool {
+/// Whether a call only deals out shares: what is put comes from the input, and nothing is combined.
+fn deals(op: Op, moves: &[Move]) -> bool {
     let is_in = |spot: &Spot, space: Space| spot.space_index() == space.index();
-    match step {
+    moves.iter().all(|step| match step {
+        Move::Begin { bytes, .. } => op.root().is_some() || *bytes <= DEALT_BY_ALL,
         Move::Fill { src, .. } => is_in(src, Space::In),
         Move::Copy { dst, src, .. } => !is_in(dst, Space::Fill) || is_in(src, Space::In),
         Move::Reduce { .. } => false,
         _ => true,
-    }
+    })
 }
 
 struct Resolving<'a> {
