@@ -119,6 +119,41 @@ fn a_root_that_computes_holds_nobody_up() {
     let _ = ranks.succeed();
 }
 
+/// The same where the root waits for one rank, and holds back what it has to say to others.
+#[test]
+fn a_root_that_waits_for_one_holds_no_other_up() {
+    const COMPUTES: Duration = Duration::from_secs(3);
+    let _limit = watchdog("a_root_that_waits_for_one_holds_no_other_up", LIMIT);
+    let job = Job::new("a_root_that_waits_for_one_holds_no_other_up", 4);
+    let ranks = job.start(|rank| {
+        over_all_links(&rank, |world| {
+            for calls in [30, 31, 33] {
+                world.barrier().expect("barrier");
+                for round in 0..calls {
+                    if (world.rank(), round) == (3, calls - 1) {
+                        sleep(COMPUTES);
+                    }
+                    let (one, mut sum) = ([round; 2], [0; 2]);
+                    let reduced = world.reduce(&one, &mut sum, ReduceOp::Sum, 0);
+                    reduced.expect("reduce");
+                    assert!(world.rank() > 0 || sum == [4 * round; 2], "{sum:?}");
+                }
+                let mut message = [0_u8];
+                let since = Instant::now();
+                match world.rank() {
+                    1 => world.send(&message, 2).expect("sent"),
+                    2 => world.recv(&mut message, 1).expect("received"),
+                    _ => {}
+                }
+                let took = since.elapsed();
+                assert!(took < COMPUTES / 2, "{calls} calls: {took:?}");
+                world.barrier().expect("barrier");
+            }
+        });
+    });
+    let _ = ranks.succeed();
+}
+
 /// What a thread sends over one communicator does not stay held while it waits for another: two ranks that send over one
 /// and receive over the other wait for each other.
 #[test]
