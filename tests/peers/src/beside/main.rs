@@ -9,6 +9,7 @@
 
 mod arguments;
 mod cell;
+mod cores;
 mod group;
 mod machine;
 mod page;

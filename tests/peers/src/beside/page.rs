@@ -157,6 +157,7 @@ fn conditions(arguments: &Arguments, results: &Results) -> String {
     } else {
         ""
     };
+    let apart = apart(&results.round_trips);
     let others = results.others_busy();
     let warning = if others > QUIET {
         " **That is too much for these figures to mean anything.**"
@@ -167,10 +168,22 @@ fn conditions(arguments: &Arguments, results: &Results) -> String {
         "A call's time is the mean of calls back to back on the slowest rank; a figure is the median \
          of the rounds. All libraries are measured in the same rounds, one right after the other, \
          with f32 and sums, rank r on core r modulo {}. Results are checked in the first round. {input} \
-         {memory} Times within {:.0} % are a tie.{limit} The size is the larger buffer's. Others' work on the machine took {others:.2} cores.{warning}\n",
+         {memory} Times within {:.0} % are a tie.{limit} The size is the larger buffer's. Others' work on the machine took {others:.2} cores.{warning}{apart}\n",
         cores(),
         (TIE - 1.0) * 100.0
     )
+}
+
+/// How far apart the cores were, in nanoseconds of each round.
+fn apart(round_trips: &[f64]) -> String {
+    let of = |which: fn(f64, f64) -> f64| round_trips.iter().copied().reduce(which);
+    match (of(f64::min), of(f64::max)) {
+        (Some(least), Some(most)) => format!(
+            " A cache line went from one core to another and back in {least:.0} to {most:.0} ns: virtual machines are \
+             moved, and two cores share a cache or not."
+        ),
+        _ => String::new(),
+    }
 }
 
 fn versions(results: &Results) -> String {
@@ -283,6 +296,9 @@ mod tests {
         let quiet = conditions(&arguments, &sample());
         let mut loud = sample();
         loud.others = vec![1.5];
+        loud.round_trips = vec![100.4, 540.0, 130.0];
+        assert!(!quiet.contains("back in"));
+        assert!(conditions(&arguments, &loud).contains("back in 100 to 540 ns"));
         assert!(!quiet.contains("too much") && conditions(&arguments, &loud).contains("too much"));
         let folder = tempfile::tempdir().unwrap();
         let path = write(folder.path(), &arguments, &sample()).unwrap();

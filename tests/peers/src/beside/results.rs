@@ -40,6 +40,8 @@ pub struct Results {
     pub named: BTreeSet<String>,
     /// Cores that others used, before each round.
     pub others: Vec<f64>,
+    /// Nanoseconds of a line's round trip between two cores, before each round.
+    pub round_trips: Vec<f64>,
     wrong: BTreeSet<(Key, String)>,
 }
 

@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::arguments::{Arguments, Transport};
 use crate::cell::{Cell, cells};
+use crate::cores::round_trip;
 use crate::group::Group;
 use crate::machine::{busy_cores, cores};
 use crate::peer::{self, Peer};
@@ -74,6 +75,7 @@ fn part(
     );
     for round in 0..rounds {
         results.others.push(busy_cores());
+        results.round_trips.extend(round_trip());
         for &cell in &cells {
             let key = Key {
                 transport,
