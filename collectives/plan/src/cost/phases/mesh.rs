@@ -69,7 +69,15 @@ pub(super) fn two_shot(work: &mut Work, op: Op, m: &Message<'_>) {
     if let Op::Broadcast { .. } = op {
         let share = m.s.over(u128::from(m.p) - 1);
         let others = mesh.with_fan(u64::from(m.p).saturating_sub(2));
-        work.rounds(mesh, 1, share, Overlap::Latency);
+        // In the first round the root alone sends, and its core moves the bytes; those to which it sends go on to the second.
+        let root = Pattern {
+            rate: match mesh.is_served() {
+                true => mesh.of_root(m.fabric.crowd).rate,
+                false => mesh.rate,
+            },
+            ..mesh
+        };
+        work.rounds(root, 1, share, Overlap::Latency);
         work.rounds(others, 1, share, Overlap::Latency);
         work.signals(mesh.with_fan(1), 1);
         work.copied.push(m.s);
