@@ -89,26 +89,44 @@ fn who_has_caught_up_holds_nobody_up() {
 /// The same where the rank that receives is the root, and computes.
 #[test]
 fn a_root_that_computes_holds_nobody_up() {
+    others_go_on("a_root_that_computes_holds_nobody_up", 3, (0, 0));
+}
+
+/// The same where the root waits for one rank, and holds back what it has to say to others.
+#[test]
+fn a_root_that_waits_for_one_holds_no_other_up() {
+    others_go_on("a_root_that_waits_for_one_holds_no_other_up", 4, (3, 1));
+}
+
+/// Ranks 1 and 2 go on behind reduces to rank 0 while another rank `computes`: which, with how many of the reduces left.
+fn others_go_on(name: &'static str, ranks: u32, computes: (u32, u32)) {
     const COMPUTES: Duration = Duration::from_secs(3);
-    let _limit = watchdog("a_root_that_computes_holds_nobody_up", LIMIT);
-    let job = Job::new("a_root_that_computes_holds_nobody_up", 3);
-    let ranks = job.start(|rank| {
+    let _limit = watchdog(name, LIMIT);
+    let job = Job::new(name, ranks);
+    let processes = job.start(|rank| {
         over_all_links(&rank, |world| {
+            let compute = |left| {
+                if (world.rank(), left) == computes {
+                    sleep(COMPUTES);
+                }
+            };
             for calls in [30, 31, 33] {
                 world.barrier().expect("barrier");
                 for round in 0..calls {
+                    compute(calls - round);
                     let (one, mut sum) = ([round; 2], [0; 2]);
                     let reduced = world.reduce(&one, &mut sum, ReduceOp::Sum, 0);
                     reduced.expect("reduce");
+                    assert!(world.rank() > 0 || sum == [ranks * round; 2], "{sum:?}");
                 }
                 let mut message = [0_u8];
                 let since = Instant::now();
                 match world.rank() {
-                    0 => sleep(COMPUTES),
                     1 => world.send(&message, 2).expect("sent"),
-                    _ => world.recv(&mut message, 1).expect("received"),
+                    2 => world.recv(&mut message, 1).expect("received"),
+                    _ => compute(0),
                 }
-                if world.rank() > 0 {
+                if [1, 2].contains(&world.rank()) {
                     let took = since.elapsed();
                     assert!(took < COMPUTES / 2, "{calls} calls: {took:?}");
                 }
@@ -116,42 +134,7 @@ fn a_root_that_computes_holds_nobody_up() {
             }
         });
     });
-    let _ = ranks.succeed();
-}
-
-/// The same where the root waits for one rank, and holds back what it has to say to others.
-#[test]
-fn a_root_that_waits_for_one_holds_no_other_up() {
-    const COMPUTES: Duration = Duration::from_secs(3);
-    let _limit = watchdog("a_root_that_waits_for_one_holds_no_other_up", LIMIT);
-    let job = Job::new("a_root_that_waits_for_one_holds_no_other_up", 4);
-    let ranks = job.start(|rank| {
-        over_all_links(&rank, |world| {
-            for calls in [30, 31, 33] {
-                world.barrier().expect("barrier");
-                for round in 0..calls {
-                    if (world.rank(), round) == (3, calls - 1) {
-                        sleep(COMPUTES);
-                    }
-                    let (one, mut sum) = ([round; 2], [0; 2]);
-                    let reduced = world.reduce(&one, &mut sum, ReduceOp::Sum, 0);
-                    reduced.expect("reduce");
-                    assert!(world.rank() > 0 || sum == [4 * round; 2], "{sum:?}");
-                }
-                let mut message = [0_u8];
-                let since = Instant::now();
-                match world.rank() {
-                    1 => world.send(&message, 2).expect("sent"),
-                    2 => world.recv(&mut message, 1).expect("received"),
-                    _ => {}
-                }
-                let took = since.elapsed();
-                assert!(took < COMPUTES / 2, "{calls} calls: {took:?}");
-                world.barrier().expect("barrier");
-            }
-        });
-    });
-    let _ = ranks.succeed();
+    let _ = processes.succeed();
 }
 
 /// What a thread sends over one communicator does not stay held while it waits for another: two ranks that send over one

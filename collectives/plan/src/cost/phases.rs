@@ -40,7 +40,7 @@ mod rooted;
 use crate::algorithms::Algorithm;
 use crate::ir::Op;
 
-use super::fabric::Fabric;
+use super::fabric::{Fabric, beyond_cache};
 use super::flows::{RingWays, TreeWays};
 use super::pattern::Pattern;
 use super::rate::Ratio;
@@ -95,6 +95,14 @@ impl Work {
 
     fn signals(&mut self, pattern: Pattern, rounds: u64) {
         self.rounds(pattern, rounds, Ratio::ZERO, Overlap::Latency);
+    }
+
+    /// Ranks that share cores hand on what the kernel has copied to a slot for them after others had their turns: by then
+    /// it is in no cache of theirs.
+    fn handed_on(&mut self, m: &Message<'_>) {
+        if m.fabric.mesh.is_served() && m.fabric.crowd.num > m.fabric.crowd.den {
+            self.copied.push(beyond_cache(m.s));
+        }
     }
 
     /// Signals by which ranks answer that they have something. Where each would be a call of the operating system they are

@@ -21,7 +21,8 @@
 //!   to five times as often where puts may be among them, and sends them if no call has begun since it looked last: a rank
 //!   that computes holds up another for two looks.
 //!
-//! Where holding answers back was in vain, as they went for one of the last two reasons, the next ones go at once.
+//! Where holding answers back was in vain, as the progress thread sent them or a call ran in the stream, the next ones go at
+//! once.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

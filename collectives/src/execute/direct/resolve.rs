@@ -15,7 +15,8 @@ const MESSAGE: u64 = 1 << 20;
 /// The same where posted links may read puts: these are copied first, which a stream's need not be.
 const POSTED: u64 = 128 << 10;
 /// The same of calls that only deal out shares, each in one put: none waits for another, and the stream has nothing to do
-/// beside them (`unisono bench scatter --ranks 8 --without-links shm`, and all_to_all, 64 KiB to 2 MiB).
+/// beside them (`unisono bench scatter --ranks 8 --without-links shm`, and all_to_all, 64 KiB to 2 MiB). Of an all_to_all
+/// both buffers count.
 const DEALT: u64 = 512 << 10;
 /// Bytes of such a put where all put something to all.
 const DEALT_BY_ALL: u32 = 64 << 10;

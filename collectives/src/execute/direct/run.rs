@@ -366,20 +366,19 @@ impl Around<'_> {
             // See `owed::mark_last`.
             let may_wait = last && is_ahead(own, peer);
             if let Way::Posted(posted) = &mut peer.way {
+                let gives = posted.credit_held;
                 if ahead && self.answers.is_quick() && posted.may_hold(bytes) {
                     *self.held_back = true;
                     posted.holds_answers = false;
                     (self.answers.held, self.answers.puts) = (true, true);
-                } else if posted.credit_held {
-                    // It goes at once: the rank that is ahead needs the credit.
-                    *self.unsent |= !posted.push();
-                } else if answer && self.answers.may_wait() {
+                } else if answer && !gives && self.answers.may_wait() {
                     posted.holds_answers |= was_empty;
                     self.answers.held = true;
-                } else if may_wait {
+                } else if may_wait && !gives {
                     *self.held_back = true;
                     posted.holds_answers = false;
                 } else {
+                    // With a credit it goes at once, too: the rank that is ahead needs that.
                     *self.unsent |= !posted.push();
                     if ahead {
                         self.answers.pushed();

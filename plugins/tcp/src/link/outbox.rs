@@ -27,6 +27,9 @@ pub(crate) struct Outbox {
     /// What the WAIT at the queue's head waits for, once it has begun.
     waiting: Option<u64>,
     active: VecDeque<Active>,
+    /// So many at its front have no frame left to be claimed: many short ones may be under way, and each claim looks for
+    /// the next.
+    spent: usize,
     completed: u64,
     /// Puts that were begun.
     sequence: u64,
@@ -130,7 +133,7 @@ impl Outbox {
 
     /// Whether a put waits for a connection to take (the rest of) it.
     pub(crate) fn has_unclaimed(&self) -> bool {
-        self.active.iter().any(Active::is_unclaimed)
+        self.unclaimed().next().is_some()
     }
 
     /// Moves commands from the queue into the work under way, as far as WAITs let them.
@@ -181,8 +184,9 @@ impl Outbox {
 
     /// What no connection has taken yet of the oldest put that several rails share.
     pub(crate) fn shared_rest(&self, lines: Lines) -> u64 {
-        let mut unclaimed = self.active.iter().filter(|a| a.is_unclaimed());
-        let shared = unclaimed.find_map(|a| Some((a.put.filter(|p| p.is_shared(lines))?, a)));
+        let shared = self
+            .unclaimed()
+            .find_map(|(_, a)| Some((a.put.filter(|p| p.is_shared(lines))?, a)));
         shared.map_or(0, |(put, active)| put.total - active.claimed)
     }
 
@@ -191,13 +195,21 @@ impl Outbox {
         self.next_for(place).is_some()
     }
 
+    /// The puts that have frames left, in order, with their places.
+    fn unclaimed(&self) -> impl Iterator<Item = (usize, &Active)> {
+        let rest = self.active.range(self.spent..);
+        (self.spent..)
+            .zip(rest)
+            .filter(|(_, active)| active.is_unclaimed())
+    }
+
     /// The put whose next frame is a connection's to send, and how long that is. Small puts and the first
     /// stripe of each go over the first connection, so that the peer hears of every put there. Where rails
     /// share a put any of them may begin: the first may be the slow one.
     fn next_for(&self, place: Place) -> Option<(usize, u64)> {
-        let (at, active) = self.active.iter().enumerate().find(|(_, a)| {
+        let (at, active) = self.unclaimed().find(|(_, a)| {
             let shared = || a.put.is_some_and(|put| put.is_shared(place.lines));
-            a.is_unclaimed() && (place.connection == 0 || a.begun || shared())
+            place.connection == 0 || a.begun || shared()
         })?;
         let put = active.put?;
         let length = put.stripe(place).min(put.total - active.claimed);
@@ -214,12 +226,17 @@ impl Outbox {
         active.claimed += length;
         active.begun = true;
         active.open += 1;
+        let sequence = active.sequence;
+        let is_spent = |active: &Active| !active.is_unclaimed();
+        while self.active.get(self.spent).is_some_and(is_spent) {
+            self.spent += 1;
+        }
         let kept = match length == put.total {
             true => keep.room(length),
             false => None,
         };
         let frame = Frame::Put {
-            sequence: active.sequence,
+            sequence,
             window: put.window,
             length: length as u32, // STRIPE_MAX is far below
             offset: put.offset + claimed,
@@ -267,6 +284,7 @@ impl Outbox {
                 unsafe { memory::signal(flag, counter) };
             }
             self.completed += 1;
+            self.spent = self.spent.saturating_sub(1);
         }
     }
 
@@ -274,6 +292,7 @@ impl Outbox {
     pub(crate) fn clear(&mut self) {
         self.queue.clear();
         self.active.clear();
+        self.spent = 0;
         self.waiting = None;
     }
 }

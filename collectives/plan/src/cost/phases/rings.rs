@@ -2,7 +2,6 @@
 
 use crate::ir::Op;
 
-use super::super::fabric::beyond_cache;
 use super::{Message, Overlap, Work};
 
 pub(super) fn ring(work: &mut Work, op: Op, m: &Message<'_>) {
@@ -61,14 +60,6 @@ pub(super) fn chain(work: &mut Work, op: Op, m: &Message<'_>) {
         work.rounds(up, rounds, m.s, Overlap::Stages);
         work.signals(down, 1);
         work.copied.push(m.s);
-        handed_on(work, m);
-    }
-}
-
-/// Ranks that share cores hand on what the kernel has copied to a slot for them after others had their turns: by then it is
-/// in no cache of theirs.
-pub(super) fn handed_on(work: &mut Work, m: &Message<'_>) {
-    if m.fabric.mesh.is_served() && m.fabric.crowd.num > m.fabric.crowd.den {
-        work.copied.push(beyond_cache(m.s));
+        work.handed_on(m);
     }
 }

@@ -5,7 +5,6 @@ use crate::ir::Op;
 use super::super::fabric::beyond_cache;
 use super::super::pattern::Pattern;
 use super::super::rate::Ratio;
-use super::rings::handed_on;
 use super::{Message, Overlap, Work};
 
 pub(super) fn binomial(work: &mut Work, op: Op, m: &Message<'_>) {
@@ -74,7 +73,7 @@ pub(super) fn double_binary_tree(work: &mut Work, op: Op, m: &Message<'_>) {
             work.rounds(trees.with_fan(2), stages, half, Overlap::Stages);
             work.signals(trees.with_fan(1), stages);
             work.copied.push(m.s);
-            handed_on(work, m);
+            work.handed_on(m);
         }
     }
 }
