@@ -43,7 +43,8 @@ impl Communicator {
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if there is no such root, or on the root if the
-    /// slices differ in length; on other ranks if they have freed the window in which it has `recv`; else as [`Error`](crate::Error) says.
+    /// slices differ in length; on other ranks if they have freed the window in which it has `recv`; else as
+    /// [`Error`](crate::Error) says.
     pub fn reduce<T: Element>(
         &self,
         send: &[T],
