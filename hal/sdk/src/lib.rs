@@ -80,7 +80,7 @@ pub use queue::{QueueControl, QueuePhase, QueueState, Sleep, SleepWays};
 pub use raw::query;
 pub use recording::Recording;
 pub use stream::{NoStream, Stream};
-pub use thread::spawn_quiet;
+pub use thread::{spawn_quiet, without_signals};
 /// The contract itself: commands, flag lines and the bits that this crate does not wrap.
 pub use unisono_abi as abi;
 pub use waker::Waker;

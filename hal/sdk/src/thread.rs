@@ -13,13 +13,25 @@ pub fn spawn_quiet<T: Send + 'static>(
     name: &str,
     run: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>> {
-    let old = block_signals();
-    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);
-    restore_signals(old);
+    let thread = without_signals(|| std::thread::Builder::new().name(name.to_owned()).spawn(run));
     thread.map_err(|error| {
         let what = format!("cannot start the thread {name}");
         Error::system(Status::OutOfMemory, &what, &error)
     })
+}
+
+/// Runs this with all signals blocked on the calling thread, and restores its mask. Threads that are started meanwhile,
+/// as vendors' drivers start some, take none of the program's signals: they inherit the mask.
+pub fn without_signals<T>(run: impl FnOnce() -> T) -> T {
+    /// Also if `run` panics.
+    struct Restore(libc::sigset_t);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            restore_signals(self.0);
+        }
+    }
+    let _restore = Restore(block_signals());
+    run()
 }
 
 #[allow(unsafe_code, reason = "signal sets are filled by the system's library")]

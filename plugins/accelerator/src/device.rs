@@ -5,6 +5,7 @@ use std::sync::Arc;
 use unisono_plugin::abi::command_kind;
 use unisono_plugin::{
     Device, DeviceInfo, Host, HostRange, MemoryRequest, MemoryView, Result, SupportQuery,
+    without_signals,
 };
 
 use crate::event::AcceleratorEvent;
@@ -30,7 +31,9 @@ impl<R: Runtime> Accelerator<R> {
         host: Host,
         make: impl FnOnce() -> Result<R>,
     ) -> Result<Self> {
-        let state = R::process().device(number, || State::new(make()?, info.clone(), limit))?;
+        // A driver starts threads of its own here, which are not to take the program's signals.
+        let make = || without_signals(|| State::new(make()?, info.clone(), limit));
+        let state = R::process().device(number, make)?;
         Ok(Self(state, host))
     }
 

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::OnceLock;
 
 use libloading::os::unix::Library;
-use unisono_plugin::{Error, Result, Status};
+use unisono_plugin::{Error, Result, Status, without_signals};
 use unisono_plugin_accelerator::{library_functions, library_path, open_library};
 
 use crate::error::name;
@@ -148,7 +148,7 @@ pub(crate) fn api() -> Result<&'static Api> {
             path: library_path(&library, "aclInit"),
         };
         // SAFETY: no configuration; it may be called again and again.
-        let code = unsafe { (api.init)(std::ptr::null()) };
+        let code = without_signals(|| unsafe { (api.init)(std::ptr::null()) });
         if code != 0 && code != code::REPEAT_INITIALIZE {
             let what = format!(
                 "the runtime {} does not start: aclInit: {}",

@@ -11,7 +11,7 @@ use cudarc::driver::sys::{
     CUcontext, CUdeviceptr, CUevent, CUfunction, CUipcMemHandle, CUmemAccessDesc,
     CUmemAllocationProp, CUmemGenericAllocationHandle, CUmodule, CUstream, CUuuid,
 };
-use unisono_plugin::{Error, Result, Status};
+use unisono_plugin::{Error, Result, Status, without_signals};
 use unisono_plugin_accelerator::{library_functions, library_path, open_library};
 
 /// Names of the driver's library. The one without a number belongs to development packages, and may be
@@ -148,7 +148,7 @@ pub(crate) fn api() -> Result<&'static Api> {
         let path = library_path(&library, "cuInit");
         let api = Api { functions, path };
         // SAFETY: no arguments; it may be called again and again.
-        let code = unsafe { (api.init)(0) };
+        let code = without_signals(|| unsafe { (api.init)(0) });
         if code != 0 {
             return Err(no_start(&api, code));
         }

@@ -1,9 +1,12 @@
 //! Links between devices: NVLink and NVSwitch as the management library tells them, else PCIe.
 
+use std::sync::OnceLock;
+
+use libloading::os::unix::Library;
 use nvml_wrapper::Nvml;
 use nvml_wrapper::error::NvmlError;
-use unisono_plugin::{DeviceId, LinkInfo};
-use unisono_plugin_accelerator::{local_link, mapped_link};
+use unisono_plugin::{DeviceId, LinkInfo, without_signals};
+use unisono_plugin_accelerator::{local_link, mapped_link, open_library};
 
 use crate::api::Api;
 use crate::facts::{Facts, can_access};
@@ -94,8 +97,17 @@ const fn nvlink(version: u32) -> u64 {
     }
 }
 
+/// Loads the management library for good: each time that it is loaded anew it keeps a descriptor for as long as the process
+/// lives (an eventfd of its first `nvmlInit`; driver 580).
+fn keep_loaded() {
+    static KEPT: OnceLock<Option<Library>> = OnceLock::new();
+    // Where it is not, `Nvml::init` says so.
+    let _ = KEPT.get_or_init(|| open_library(&["libnvidia-ml.so.1", "libnvidia-ml.so"]).ok());
+}
+
 fn lanes(devices: &[Facts]) -> Result<Vec<Lanes>, NvmlError> {
-    let nvml = Nvml::init()?;
+    keep_loaded();
+    let nvml = without_signals(Nvml::init)?;
     devices
         .iter()
         .map(|facts| {

@@ -9,7 +9,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use unisono_plugin::{Error, Result, Status};
+use unisono_plugin::{Error, Result, Status, without_signals};
 use unisono_plugin_accelerator::{library_functions, library_path, open_library};
 
 /// Names of the runtime's library, the newest first. The one without a number belongs to development
@@ -189,7 +189,7 @@ pub(crate) fn api() -> Result<&'static Api> {
 
 fn start(api: &Api) -> Result<()> {
     // SAFETY: no arguments; it may be called again and again.
-    let code = unsafe { (api.init)(0) };
+    let code = without_signals(|| unsafe { (api.init)(0) });
     if code != SUCCESS {
         return Err(no_start(api, "hipInit", code));
     }

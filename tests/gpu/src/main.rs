@@ -6,6 +6,7 @@
 
 mod captured;
 mod collectives;
+mod commands;
 mod copies;
 mod overlap;
 mod processes;
@@ -13,9 +14,10 @@ mod report;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result, bail};
-use clap::Parser;
+use clap::{Args, Parser, ValueEnum};
 use unisono::{InitOptions, PluginRequest};
 use unisono_emulated_tests::{Emulated, built};
 
@@ -37,9 +39,56 @@ struct Arguments {
     /// Measure: the environment is prepared.
     #[arg(long, hide = true)]
     measure: bool,
+    /// Measure these alone, and leave the conformance suite out; may be repeated.
+    #[arg(long, value_enum)]
+    only: Vec<Part>,
+    #[command(flatten)]
+    settings: Settings,
     /// This process is a rank, of so many, of this job.
     #[arg(long, hide = true, num_args = 3)]
     rank: Option<Vec<String>>,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// What single commands of a stream cost.
+    Commands,
+    /// Long messages against the device's copy bandwidth.
+    Long,
+    /// Short messages between threads.
+    Short,
+    /// Short messages between processes.
+    Processes,
+    /// A computation beside a collective.
+    Overlap,
+}
+
+/// What is other than by default.
+#[derive(Args, Clone, Debug, Default)]
+struct Settings {
+    /// Bytes of a slot.
+    #[arg(long)]
+    slot: Option<u64>,
+    /// Batches that are repeated become graphs.
+    #[arg(long)]
+    graphs: bool,
+}
+
+static SETTINGS: OnceLock<Settings> = OnceLock::new();
+
+impl Settings {
+    /// The arguments of a process that is to have the same.
+    fn arguments(&self) -> Vec<String> {
+        let slot = self.slot.iter().map(|slot| format!("--slot={slot}"));
+        let graphs = self.graphs.then(|| "--graphs".to_owned());
+        slot.chain(graphs).collect()
+    }
+
+    /// Those of this process.
+    fn own() -> &'static Self {
+        SETTINGS.get_or_init(Self::default)
+    }
 }
 
 /// How much is measured: the same steps on silicon and on the emulator.
@@ -51,6 +100,8 @@ struct Scale {
     short_repeats: usize,
     /// Repeats of a long one.
     long_repeats: usize,
+    /// Commands that are handed over at once.
+    commands: usize,
 }
 
 impl Scale {
@@ -60,12 +111,14 @@ impl Scale {
                 long: 1 << 20,
                 short_repeats: 20,
                 long_repeats: 2,
+                commands: 10,
             }
         } else {
             Self {
                 long: 256 << 20,
                 short_repeats: 2000,
                 long_repeats: 10,
+                commands: 10,
             }
         }
     }
@@ -73,7 +126,16 @@ impl Scale {
 
 /// Every rank on the first device.
 fn first_device(options: &mut InitOptions) {
-    options.plugins = vec![PluginRequest::named(PLUGIN)];
+    let settings = Settings::own();
+    let mut plugin = PluginRequest::named(PLUGIN);
+    if settings.graphs {
+        plugin.params = vec![("graphs".to_owned(), "true".to_owned())];
+    }
+    if let Some(slot) = settings.slot {
+        options.memory.slot = slot;
+        options.memory.budget = 4 << 30;
+    }
+    options.plugins = vec![plugin];
     options.device = Some((PLUGIN.to_owned(), 0));
 }
 
@@ -89,11 +151,12 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<()> {
     let scale = Scale::of(arguments.emulated);
+    let settings = SETTINGS.get_or_init(|| arguments.settings.clone());
     if let Some(rank) = &arguments.rank {
         return processes::rank(rank, scale);
     }
     if arguments.measure {
-        return report::measure(scale, arguments.emulated);
+        return report::measure(scale, arguments.emulated, &arguments.only);
     }
     let machine = if arguments.emulated {
         let machine = Emulated::new("gpu", "h100x8", |text| text + QUEUES);
@@ -105,14 +168,21 @@ fn run(arguments: &Arguments) -> Result<()> {
         Some(machine) => machine.environment(),
         None => vec![("UNISONO_PLUGIN_PATH", built().display().to_string())],
     };
-    conformance(&environment)?;
+    if arguments.only.is_empty() {
+        conformance(&environment)?;
+    }
     let mut measure = Command::new(std::env::current_exe()?);
     measure
         .arg("--measure")
+        .args(settings.arguments())
         .env(CONNECTIONS, "32")
         .envs(environment);
     if arguments.emulated {
         measure.arg("--emulated");
+    }
+    for part in &arguments.only {
+        let name = part.to_possible_value().context("a part without a name")?;
+        measure.args(["--only", name.get_name()]);
     }
     ended_well(&mut measure, "measuring")
 }

@@ -12,7 +12,7 @@ use unisono_emulated_tests::every_collective;
 use unisono_tests::options;
 
 use crate::collectives::{Prepared, median};
-use crate::{Scale, first_device};
+use crate::{Scale, Settings, first_device};
 
 /// How long a job may take.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -48,6 +48,7 @@ pub fn measure(ranks: u32, emulated: bool) -> Result<Duration> {
         command
             .arg("--rank")
             .args([rank.to_string(), ranks.to_string(), job.clone()])
+            .args(Settings::own().arguments())
             .stdout(Stdio::piped());
         if emulated {
             command.arg("--emulated");

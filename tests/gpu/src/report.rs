@@ -6,7 +6,8 @@ use anyhow::Result;
 use unisono_tests::threads;
 
 use crate::collectives::{OPS, least_traffic, long, short};
-use crate::{Scale, captured, copies, first_device, overlap, processes};
+use crate::commands::{self, Cost};
+use crate::{Part, Scale, Settings, captured, copies, first_device, overlap, processes};
 
 /// Ranks on the device.
 const RANKS: [u32; 3] = [2, 4, 8];
@@ -21,23 +22,62 @@ fn microseconds(time: Duration) -> String {
     format!("{:.1} µs", time.as_secs_f64() * 1e6)
 }
 
-/// Measures, and prints the page to standard output.
-pub fn measure(scale: Scale, emulated: bool) -> Result<()> {
+/// Measures, all or these parts alone, and prints the page to standard output.
+pub fn measure(scale: Scale, emulated: bool, only: &[Part]) -> Result<()> {
+    let wants = |part| only.is_empty() || only.contains(&part);
+    let costs_too = wants(Part::Commands);
     let facts = threads(1, first_device, move |world| {
-        let rate = copies::rate(world.device(), scale.long, scale.long_repeats);
-        (world.device().info().name.clone(), rate)
+        let device = world.device();
+        let rate = copies::rate(device, scale.long, scale.long_repeats);
+        let costs = costs_too.then(|| commands::costs(device, scale));
+        (device.info().name.clone(), rate, costs)
     });
-    let (name, rate) = facts.into_iter().next().unwrap_or_default();
+    let (name, rate, costs) = facts.into_iter().next().unwrap_or_default();
     if emulated {
         println!("\nAn **emulated** {name}: no figure below says anything of a device.\n");
     } else {
         println!("\nDevice: {name}.\n");
     }
-    println!(
-        "Copy bandwidth, read and written: {:.1} GB/s.\n",
-        rate / 1e9
-    );
-    println!("| ranks | operation | MiB | time | limit | of the limit |");
+    let settings = Settings::own().arguments();
+    if !settings.is_empty() {
+        println!("With {}.\n", settings.join(" "));
+    }
+    println!("Copy bandwidth, read and written: {:.1} GB/s.", rate / 1e9);
+    if let Some(costs) = costs {
+        print_costs(&costs);
+    }
+    if wants(Part::Long) {
+        print_long(scale, rate);
+    }
+    if wants(Part::Short) || wants(Part::Processes) {
+        print_short(scale, emulated, &wants)?;
+    }
+    if wants(Part::Overlap) {
+        let overlap = overlap::measure(scale);
+        println!(
+            "\nA computation of {} beside an all_reduce of {} takes {}: {:.2} of the shorter is hidden.",
+            microseconds(overlap.computation),
+            microseconds(overlap.collective),
+            microseconds(overlap.both),
+            overlap.hidden()
+        );
+    }
+    Ok(())
+}
+
+/// What commands cost.
+fn print_costs(costs: &[Cost]) {
+    println!("\n| one command of many | runs | is handed over in |");
+    println!("|---|---|---|");
+    for cost in costs {
+        let [run, hand_over] = [cost.run, cost.hand_over].map(microseconds);
+        println!("| {} | {run} | {hand_over} |", cost.what);
+    }
+}
+
+/// Long messages, against what the device copies in a second.
+fn print_long(scale: Scale, rate: f64) {
+    println!("\n| ranks | operation | MiB | time | limit | of the limit |");
     println!("|---|---|---|---|---|---|");
     let mut short_of = 0;
     for ranks in RANKS {
@@ -55,36 +95,33 @@ pub fn measure(scale: Scale, emulated: bool) -> Result<()> {
             );
         }
     }
-    println!("\nTarget: {TARGET:.2} of the limit; {short_of} of 9 are short of it.\n");
-    println!("| ranks | all_reduce of 8 KiB between | median |");
+    println!("\nTarget: {TARGET:.2} of the limit; {short_of} of 9 are short of it.");
+}
+
+/// Short messages, between threads and between processes.
+fn print_short(scale: Scale, emulated: bool, wants: &dyn Fn(Part) -> bool) -> Result<()> {
+    println!("\n| ranks | all_reduce of 8 KiB between | median |");
     println!("|---|---|---|");
     let mut short_late = 0;
     for ranks in RANKS {
-        let threads = short(ranks, SHORT, scale);
-        println!("| {ranks} | threads | {} |", microseconds(threads));
-        let captured = captured::short(ranks, SHORT, scale);
-        short_late += u32::from(captured.alone > TARGET_SHORT);
-        let alone = microseconds(captured.alone);
-        println!("| {ranks} | threads, a graph of one call | {alone} |");
-        let among = microseconds(captured.among);
-        println!("| {ranks} | threads, one call of a graph of many | {among} |");
-        let processes = processes::measure(ranks, emulated)?;
-        println!("| {ranks} | processes | {} |", microseconds(processes));
+        let print = |how: &str, time| println!("| {ranks} | {how} | {} |", microseconds(time));
+        if wants(Part::Short) {
+            print("threads", short(ranks, SHORT, scale));
+            let captured = captured::short(ranks, SHORT, scale);
+            short_late += u32::from(captured.alone > TARGET_SHORT);
+            print("threads, a graph of one call", captured.alone);
+            print("threads, one call of a graph of many", captured.among);
+        }
+        if wants(Part::Processes) {
+            print("processes", processes::measure(ranks, emulated)?);
+        }
     }
     println!(
         "\nTarget: {} between threads with a graph of one call, from its launch until the host knows that \
          it is done; {short_late} of {} are later. Between processes that share a device by time there is \
-         none.\n",
+         none.",
         microseconds(TARGET_SHORT),
         RANKS.len()
-    );
-    let overlap = overlap::measure(scale);
-    println!(
-        "A computation of {} beside an all_reduce of {} takes {}: {:.2} of the shorter is hidden.",
-        microseconds(overlap.computation),
-        microseconds(overlap.collective),
-        microseconds(overlap.both),
-        overlap.hidden()
     );
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 
 use unisono_emulator::{Device, Machine};
 
@@ -90,6 +90,18 @@ pub fn synchronise_all(call: &str) -> Answer {
     Ok(())
 }
 
+/// A thread of the driver's own. As the vendor's, it takes the signals that whoever makes it start takes.
+fn driver_thread(name: &str) {
+    let idle = || {
+        loop {
+            std::thread::park();
+        }
+    };
+    let thread = std::thread::Builder::new().name(name.to_owned());
+    // Without it nothing is lost: no call needs it.
+    let _ = thread.spawn(idle);
+}
+
 driver! {
     fn cuInit(flags: u32) {
         if flags != 0 {
@@ -100,6 +112,8 @@ driver! {
             return Err(code::NO_DEVICE);
         }
         READY.store(true, Ordering::Release);
+        static THREAD: Once = Once::new();
+        THREAD.call_once(|| driver_thread("cuda0000"));
         Ok(())
     }
 
@@ -126,6 +140,8 @@ driver! {
         // SAFETY: the caller's.
         unsafe { give(context, context_of(device)) }?;
         retained(device.index)?.fetch_add(1, Ordering::AcqRel);
+        static THREAD: Once = Once::new();
+        THREAD.call_once(|| driver_thread("cuda-EvtHandlr"));
         Ok(())
     }
 
