@@ -103,8 +103,10 @@ pub struct MemoryOptions {
     /// Bytes of slots in which a rank receives, over all peers. Slots shrink to fit. As much again may be used to send from,
     /// where links do, half as much for places of short puts, and as much for what an all_to_all in place puts aside.
     pub budget: u64,
-    /// Bytes of a slot: the largest piece of a message that travels at once.
-    pub slot: u64,
+    /// Bytes of a slot: the largest piece of a message that travels at once. Without it
+    /// [`SLOT`](Self::SLOT) where all ranks are on CPUs; else from there to
+    /// [`ACCELERATOR_SLOT`](Self::ACCELERATOR_SLOT), as large as [`accelerator_slots`](Self::accelerator_slots) allows.
+    pub slot: Option<u64>,
     /// Slots from each rank to each other.
     pub slots: u32,
     /// Whether ranks on CPUs may read each other's memory, where the system lets them: long messages then need no slots.
@@ -115,7 +117,7 @@ impl Default for MemoryOptions {
     fn default() -> Self {
         Self {
             budget: 256 << 20,
-            slot: 128 << 10,
+            slot: None,
             slots: 8,
             single_copy: true,
         }
@@ -126,17 +128,44 @@ impl MemoryOptions {
     /// The smallest slot that a budget can shrink slots to.
     pub const SMALLEST_SLOT: u64 = 4 << 10;
 
-    /// The bytes of a slot in a communicator of `ranks` ranks; `None` if the budget is too small, or
-    /// if there are fewer than two slots.
+    /// The bytes of a slot between CPUs: what a core's cache holds some of.
+    pub const SLOT: u64 = 128 << 10;
+
+    /// The most bytes of a slot where a rank's device is an accelerator. Its streams spend 5 to 6 us at each end of a piece
+    /// besides the bytes (vendor-docs/results/gpu.md), in which a link of 450 GB/s carries 2.5 MB.
+    pub const ACCELERATOR_SLOT: u64 = 8 << 20;
+
+    /// The most bytes of all slots to receive, where a rank's device is an accelerator and nobody says how large a slot is:
+    /// 128 MiB, or what is 1/512 of the smallest device's memory, 0 if nobody knows that. It is taken at once.
     #[must_use]
-    pub fn slot_for(&self, ranks: u32) -> Option<u64> {
+    pub fn accelerator_slots(memory: u64) -> u64 {
+        const MOST: u64 = 128 << 20;
+        match memory {
+            0 => MOST,
+            bytes => MOST.min(bytes / 512),
+        }
+    }
+
+    /// The bytes of a slot in a communicator of `ranks` ranks. `accelerators`: the memory of the smallest accelerator among
+    /// their devices, 0 if nobody knows it, if there is one. `None` if the budget is too small, or if there are fewer than
+    /// two slots.
+    #[must_use]
+    pub fn slot_for(&self, ranks: u32, accelerators: Option<u64>) -> Option<u64> {
         if self.slots < unisono_plan::ir::MIN_SLOTS {
             return None;
         }
         let peers = u64::from(ranks.saturating_sub(1)).max(1);
-        let mut slot = self.slot.min(1 << 40).next_multiple_of(64);
-        slot = slot.max(Self::SMALLEST_SLOT);
         let total = |slot: u64| (peers * u64::from(self.slots)).saturating_mul(slot);
+        let by_device = || {
+            let most = accelerators.map_or(0, Self::accelerator_slots);
+            let sizes = std::iter::successors(Some(Self::ACCELERATOR_SLOT), |slot| Some(slot / 2));
+            let mut sizes = sizes.take_while(|slot| *slot > Self::SLOT);
+            let fits = sizes.find(|slot| total(*slot) <= most);
+            fits.unwrap_or(Self::SLOT)
+        };
+        let slot = self.slot.unwrap_or_else(by_device);
+        let mut slot = slot.min(1 << 40).next_multiple_of(64);
+        slot = slot.max(Self::SMALLEST_SLOT);
         while total(slot) > self.budget {
             slot /= 2;
             if slot < Self::SMALLEST_SLOT {
@@ -246,19 +275,38 @@ mod tests {
     #[test]
     fn slots_shrink_to_the_budget() {
         let memory = MemoryOptions::default();
-        assert_eq!(memory.slot_for(2), Some(128 << 10));
-        assert_eq!(memory.slot_for(1000), Some(32 << 10));
+        assert_eq!(memory.slot_for(2, None), Some(128 << 10));
+        assert_eq!(memory.slot_for(1000, None), Some(32 << 10));
         let tiny = MemoryOptions {
             budget: 1024,
             ..memory
         };
-        assert_eq!(tiny.slot_for(2), None);
+        assert_eq!(tiny.slot_for(2, None), None);
         let single = MemoryOptions { slots: 1, ..memory };
-        assert_eq!(single.slot_for(2), None);
+        assert_eq!(single.slot_for(2, None), None);
         let huge = MemoryOptions {
-            slot: u64::MAX,
+            slot: Some(u64::MAX),
             ..memory
         };
-        assert!(huge.slot_for(2).is_some_and(|slot| slot <= 32 << 20));
+        assert!(huge.slot_for(2, None).is_some_and(|slot| slot <= 32 << 20));
+    }
+
+    #[test]
+    fn accelerators_have_large_slots_within_bounds() {
+        let memory = MemoryOptions::default();
+        let of = |ranks, gib: u64| memory.slot_for(ranks, Some(gib << 30));
+        for (ranks, slot) in [(2, 8 << 20), (4, 4 << 20), (8, 2 << 20), (64, 256 << 10)] {
+            assert_eq!(of(ranks, 80), Some(slot), "{ranks} ranks");
+            assert_eq!(of(ranks, 0), Some(slot), "{ranks} ranks");
+        }
+        assert_eq!(of(8, 16), Some(512 << 10), "a small device");
+        let most = |ranks| of(ranks, 80).unwrap_or(0) * 8 * u64::from(ranks - 1);
+        assert!((2..=128).all(|ranks| most(ranks) <= 128 << 20));
+        assert_eq!(of(1000, 80), memory.slot_for(1000, None));
+        let given = MemoryOptions {
+            slot: Some(4096),
+            ..memory
+        };
+        assert_eq!(given.slot_for(2, Some(80 << 30)), Some(4096));
     }
 }

@@ -70,6 +70,26 @@ struct Known {
 const LEAVE: Duration = Duration::from_secs(2);
 
 impl World {
+    fn device_of(&self, rank: u32) -> Option<&unisono_graph::Device> {
+        let vertex = self.graph.rank(rank)?;
+        self.graph.vertex(vertex).device()
+    }
+
+    /// Whether a rank's device is the CPU.
+    pub(crate) fn is_cpu(&self, rank: u32) -> bool {
+        let device = self.device_of(rank);
+        device.is_some_and(|device| device.class == DeviceClass::Cpu)
+    }
+
+    /// The memory of the smallest accelerator among the devices of some ranks, 0 if nobody knows it; none if all are CPUs.
+    pub(crate) fn accelerators(&self, ranks: &[u32]) -> Option<u64> {
+        let devices = ranks.iter().filter_map(|rank| self.device_of(*rank));
+        let accelerators = devices.filter(|device| device.class != DeviceClass::Cpu);
+        let known = |bytes: u64| if bytes == 0 { u64::MAX } else { bytes };
+        let least = accelerators.map(|device| known(device.memory_bytes)).min();
+        least.map(|bytes| if bytes == u64::MAX { 0 } else { bytes })
+    }
+
     /// Loads the plugins, meets the other ranks and freezes the link graph.
     pub(crate) fn join(options: InitOptions) -> Result<Arc<Self>> {
         let mut join = Options::new(options.rank, options.size, options.root.clone());

@@ -111,6 +111,13 @@ enum Task {
         /// On the emulator: to see that all of it runs. Nothing is written.
         #[arg(long)]
         emulated: bool,
+        /// Build nothing: `unisono-gpu`, `unisono-conformance` and the plugin lie in this folder, as on a machine without a
+        /// toolchain. The page is written there, too.
+        #[arg(long, value_name = "FOLDER", conflicts_with = "emulated")]
+        built: Option<PathBuf>,
+        /// The commit that they were built from, where git cannot say.
+        #[arg(long, value_name = "ID", requires = "built")]
+        commit: Option<String>,
     },
     /// Count the instructions of a call under valgrind: fails where one takes more than its budget.
     Instructions {
@@ -193,7 +200,14 @@ fn main() -> ExitCode {
             expect,
             rest,
         } => conformance::conformance(&plugin, &expect, &rest),
-        Task::Gpu { emulated } => gpu::gpu(emulated),
+        Task::Gpu {
+            emulated,
+            built,
+            commit,
+        } => match built {
+            Some(folder) => gpu::built(&folder, commit),
+            None => gpu::gpu(emulated),
+        },
         Task::Instructions { page } => instructions::instructions(page),
         Task::Growth { dry, ranks, rest } => growth::growth(&ranks, &rest, dry),
         Task::Kernels { check } => kernels::kernels(check),

@@ -41,7 +41,7 @@ fn shared_memory(ranks: u32, cores: u32) -> Fabric {
         switch_ps: 3_000_000,
         reduce: Rate::bytes_per_second(6_000_000_000),
         copy: Rate::bytes_per_second(8_000_000_000),
-        port: Rate::UNKNOWN,
+        ..Speeds::default()
     };
     let node = Node {
         cores,
@@ -334,6 +334,23 @@ fn windows_win_where_they_are_and_are_refused_where_not() {
     let with = select(&ask, &fabric, &Overrides::NONE).unwrap();
     assert!(with.winner().windowed, "{with}");
     assert!(with.winner().predicted() < without.winner().predicted());
+}
+
+/// Cores write what their caches hold at a time; devices would only get more commands.
+#[test]
+fn devices_write_windows_in_one_piece() {
+    let pieces = |fabric: &Fabric| {
+        let ask = Request {
+            windows: true,
+            ..request(Op::AllGather, 64 * MIB)
+        };
+        let windowed = force(Algorithm::MeshOneShot, Some(true));
+        let chosen = select(&ask, fabric, &windowed).unwrap();
+        assert!(chosen.winner().windowed, "{chosen}");
+        chosen.winner().pieces
+    };
+    assert_eq!(pieces(&classical(4)), 1);
+    assert!(pieces(&shared_memory(4, 4)) > 1);
 }
 
 #[test]
@@ -787,4 +804,37 @@ fn the_root_of_ranks_that_share_cores_has_one_to_itself() {
     let few = time(Algorithm::MeshOneShot, rooted[0], 0, 1, &fabric);
     let many = time(Algorithm::MeshOneShot, rooted[0], 64 << 10, 1, &fabric);
     assert_near(many - few, 11 * (64 << 10) * 250);
+}
+
+/// Streams of accelerators do short messages together, and spend more on each long one: such messages are cut into few.
+#[test]
+fn pieces_that_cost_calls_of_a_driver_are_few() {
+    let link = Link {
+        alpha_ps: 2_000_000,
+        rate: Rate::bytes_per_second(450_000_000_000),
+        by_core: false,
+        message_ps: 0,
+        port: None,
+    };
+    let fabric = |long_message_ps| {
+        let speeds = Speeds {
+            message_ps: 1_000_000,
+            long_message_ps,
+            reduce: Rate::bytes_per_second(1_000_000_000_000),
+            copy: Rate::bytes_per_second(1_000_000_000_000),
+            ..Speeds::default()
+        };
+        Fabric::uniform(8, speeds, link).unwrap()
+    };
+    let [cheap, dear] = [0, 5_500_000].map(fabric);
+    let of = |fabric: &Fabric, bytes, pieces| {
+        time(Algorithm::MeshTwoShot, Op::AllReduce, bytes, pieces, fabric)
+    };
+    // Pieces of 64 KiB a rank are short, of more they are not: 2 phases of 7 messages out and in.
+    let short = 8 * (64 << 10);
+    assert_eq!(of(&cheap, short, 1), of(&dear, short, 1));
+    assert_eq!(of(&dear, 2 * short, 2), of(&cheap, 2 * short, 2));
+    let more = of(&dear, 2 * short, 1) - of(&cheap, 2 * short, 1);
+    assert_eq!(more, 28 * 4_500_000);
+    assert_ne!(cheap.fingerprint(), dear.fingerprint());
 }

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use unisono_bootstrap::{Directory, Event, Tag, Wait};
-use unisono_graph::DeviceClass;
 use unisono_plan::cost::Fabric;
 use unisono_plan::select::Overrides;
 
@@ -124,13 +123,8 @@ impl Shared {
         let let_go = LetGo::new(lane.lock().fetching());
         let stopped = Stopped::new(&world.graph, &members, lane.lock().sharing());
         let asides = Asides::new(world.options.memory.budget);
-        let is_cpu = |member: &u32| {
-            let device = world.graph.rank(*member);
-            let device = device.and_then(|vertex| world.graph.vertex(vertex).device());
-            device.is_some_and(|device| device.class == DeviceClass::Cpu)
-        };
         // A recorded call has no work of the host's.
-        let tells = unrecorded.is_some() && members.iter().all(is_cpu);
+        let tells = unrecorded.is_some() && members.iter().all(|member| world.is_cpu(*member));
         let shared = Arc::new(Self {
             id,
             rank: position.unwrap_or(0) as u32,

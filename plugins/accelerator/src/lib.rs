@@ -47,4 +47,4 @@ pub use runtime::{
     Block, FlagCommand, FlagKernel, Foreign, MemoryOperation, NoGraph, Runtime, open_descriptor,
     start_time,
 };
-pub use stream::{AcceleratorStream, StreamControl};
+pub use stream::{AcceleratorStream, Step, StreamControl};

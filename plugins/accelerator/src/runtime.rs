@@ -8,7 +8,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use unisono_plugin::abi::{CommandCopy, CommandReduce, CommandScale};
 use unisono_plugin::{DeviceId, Error, MemoryView, Recording, Result, Status};
 
-use crate::{Line, Process};
+use crate::{Line, Process, Step};
 
 /// The runtime of one device. Any thread may call. Every function leaves the calling thread's current
 /// device or context as it was.
@@ -132,6 +132,21 @@ pub unsafe trait Runtime: Send + Sync + Sized + 'static {
     /// # Safety
     /// As [`copy`](Self::copy).
     unsafe fn operate(&self, stream: Self::Stream, operations: &[MemoryOperation]) -> Result<()>;
+    /// How many steps one kernel does, one after the other: each takes one, or, of [`Step::Check`], two in all with the
+    /// wait before it. 0 if there is no such kernel.
+    fn steps_at_once(&self) -> usize {
+        0
+    }
+    /// Does steps one after the other in one kernel: no more than [`steps_at_once`](Self::steps_at_once); copies and
+    /// reductions are of one piece, a comparison stands behind the wait for its flag, and
+    /// nothing is scaled.
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy).
+    unsafe fn run_steps(&self, stream: Self::Stream, steps: &[Step]) -> Result<()> {
+        let _ = (stream, steps);
+        Err(Error::unsupported("this runtime does one step at a time"))
+    }
     /// Whether a stream that waits has a kernel on the device, also where no graph is at work.
     fn waits_by_kernel(&self) -> bool {
         false
@@ -265,6 +280,13 @@ pub struct Foreign {
 /// A write to memory or a wait for it, done by a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryOperation {
+    /// Store a number that a later write tells of.
+    Word {
+        /// Where, a multiple of 8.
+        address: u64,
+        /// What.
+        value: u64,
+    },
     /// Store a number.
     Write {
         /// Where, a multiple of 8.

@@ -37,6 +37,8 @@ pub(crate) struct State<R: Runtime> {
     pub(crate) failed_graphs: Failures,
     /// A peer has shown that it uses the device too: another process, or another rank of this one.
     pub(crate) is_shared: AtomicBool,
+    /// One of them was another process: the device is theirs in turns.
+    pub(crate) takes_turns: AtomicBool,
     /// Operations that a stream may have in the device's queues.
     pub(crate) limit: u64,
     natives: Mutex<Natives<R>>,
@@ -111,6 +113,7 @@ impl<R: Runtime> State<R> {
             tables,
             failed_graphs: Failures::default(),
             is_shared: AtomicBool::new(false),
+            takes_turns: AtomicBool::new(false),
             limit,
             natives: Mutex::new(natives),
             freed: FreedMemory::new(),

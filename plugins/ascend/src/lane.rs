@@ -120,7 +120,8 @@ impl Lane {
         let mut writes = Vec::new();
         for operation in operations {
             match *operation {
-                MemoryOperation::Write { address, value } => writes.push((address, value)),
+                MemoryOperation::Word { address, value }
+                | MemoryOperation::Write { address, value } => writes.push((address, value)),
                 MemoryOperation::Wait { address, value } => {
                     if !writes.is_empty() || tasks.opens {
                         self.store(api, &mut tasks, std::mem::take(&mut writes))?;

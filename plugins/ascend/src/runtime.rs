@@ -401,9 +401,12 @@ unsafe impl Runtime for AscendRuntime {
                 .iter()
                 .try_for_each(|operation| match *operation {
                     // SAFETY: words that the caller keeps until the stream is done with them.
-                    MemoryOperation::Write { address, value } => check("aclrtValueWrite", unsafe {
-                        write(at(address)?, value, 0, handle)
-                    }),
+                    MemoryOperation::Word { address, value }
+                    | MemoryOperation::Write { address, value } => {
+                        check("aclrtValueWrite", unsafe {
+                            write(at(address)?, value, 0, handle)
+                        })
+                    }
                     // SAFETY: as above. 0: until what is there is not less.
                     MemoryOperation::Wait { address, value } => check("aclrtValueWait", unsafe {
                         wait(at(address)?, value, 0, handle)

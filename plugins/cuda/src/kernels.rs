@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::ptr;
 
 use cudarc::driver::sys::{CUfunction, CUmodule};
-use unisono_kernels::{Loaded, PTX};
+use unisono_kernels::{Loaded, PTX, STEPS};
 use unisono_plugin::{Error, Result};
 
 use crate::api::Api;
@@ -17,6 +17,8 @@ use crate::error::check;
 pub(crate) struct Kernels {
     module: CUmodule,
     loaded: Loaded<CUfunction>,
+    /// Does short steps one after the other.
+    pub(crate) steps: CUfunction,
 }
 
 // SAFETY: handles of the driver's, usable from any thread.
@@ -39,7 +41,7 @@ impl Kernels {
         // SAFETY: PTX, NUL-terminated.
         let code = unsafe { (api.module_load)(&raw mut module, PTX.as_ptr().cast()) };
         check(api, "loading the kernels: cuModuleLoadData", code)?;
-        let loaded = Loaded::load(|name| {
+        let function = |name: &str| {
             let text = CString::new(name).map_err(|_| Error::invalid("a name with a NUL"))?;
             let mut function = ptr::null_mut();
             // SAFETY: writes a handle; the name is terminated.
@@ -50,8 +52,12 @@ impl Kernels {
                 code,
             )?;
             Ok::<_, Error>(function)
-        })?;
-        Ok(Self { module, loaded })
+        };
+        Ok(Self {
+            module,
+            loaded: Loaded::load(function)?,
+            steps: function(STEPS)?,
+        })
     }
 
     /// Gives them back; the context is current.

@@ -6,12 +6,12 @@ use std::ptr;
 use std::sync::Arc;
 
 use cudarc::driver::sys::{CUevent, CUfunction, CUstream, cudaError_enum as C};
-use unisono_kernels::parameters::{COPIES, Copies, Pieces, Reduce, Scale, Table};
-use unisono_kernels::{THREADS, TYPES, blocks};
+use unisono_kernels::parameters::{COPIES, Copies, Pieces, Reduce, STEPS, Scale, Steps, Table};
+use unisono_kernels::{STEPS_THREADS, THREADS, TYPES, blocks};
 use unisono_plugin::abi::{CommandCopy, CommandReduce, CommandScale};
 use unisono_plugin::{DeviceId, Error, Recording, Result};
 use unisono_plugin_accelerator::{
-    FlagCommand, FlagKernel, Foreign, MemoryOperation, Process, Runtime,
+    FlagCommand, FlagKernel, Foreign, MemoryOperation, Process, Runtime, Step,
 };
 
 use crate::api::{Api, BatchOperation};
@@ -132,6 +132,29 @@ impl CudaRuntime {
         let blocks = blocks(bytes, self.device.facts.processors);
         (blocks, repeat.min(65535) as u32, THREADS)
     }
+}
+
+/// Steps as the kernel takes them.
+fn together(steps: &[Step]) -> Steps {
+    let mut all = Steps::default();
+    for (at, step) in steps.iter().enumerate() {
+        match step {
+            Step::Memory(MemoryOperation::Wait { address, value }) => {
+                // Where a comparison is next it waits, too.
+                if !matches!(steps.get(at + 1), Some(Step::Check(_))) {
+                    all.wait(*address, *value);
+                }
+            }
+            Step::Memory(MemoryOperation::Word { address, value }) => all.word(*address, *value),
+            Step::Memory(MemoryOperation::Write { address, value }) => all.flag(*address, *value),
+            Step::Check(on) => all.expect(on.flag, on.value, on.words, on.found, on.command),
+            Step::Copy(copy) => all.copy(copy),
+            Step::Reduce(reduce) => all.reduce(reduce),
+            // None is given.
+            Step::Scale(_) => {}
+        }
+    }
+    all
 }
 
 // SAFETY: addresses are the driver's, and what it frees is freed by the blocks' drop; streams are asked
@@ -325,7 +348,8 @@ unsafe impl Runtime for CudaRuntime {
             for operations in operations.chunks(BATCH) {
                 for (to, operation) in batch.iter_mut().zip(operations) {
                     *to = match *operation {
-                        MemoryOperation::Write { address, value } => {
+                        MemoryOperation::Word { address, value }
+                        | MemoryOperation::Write { address, value } => {
                             [WRITE_64, address, value, 0, 0, 0]
                         }
                         MemoryOperation::Wait { address, value } => {
@@ -340,6 +364,16 @@ unsafe impl Runtime for CudaRuntime {
             }
             Ok(())
         })
+    }
+
+    fn steps_at_once(&self) -> usize {
+        STEPS
+    }
+
+    unsafe fn run_steps(&self, stream: CudaStream, steps: &[Step]) -> Result<()> {
+        let (kernel, all) = (self.kernels.steps, together(steps));
+        // SAFETY: the kernel's parameter; the caller's promise.
+        unsafe { self.launch(stream, kernel, (1, 1, STEPS_THREADS), &all) }
     }
 
     fn has_flag_kernels(&self) -> bool {

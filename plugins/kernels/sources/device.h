@@ -29,8 +29,9 @@ typedef unsigned long long u64;
   static void kernel_##name(Arguments arguments)
 #endif
 
-// Accesses of a range of memory, for the host build: what a device would fault on is checked there.
-enum Access { READ = 0, WRITE = 1 };
+// Accesses of a range of memory, for the host build: what a device would fault on is checked there, and bytes of messages
+// are counted, those of flags apart.
+enum Access { READ = 0, WRITE = 1, READ_FLAG = 2, WRITE_FLAG = 3 };
 
 #if defined(__NVPTX__)
 
@@ -51,6 +52,13 @@ DEVICE void store_release(u64 *at, u64 value) {
 }
 DEVICE void fence_system() { asm volatile("fence.acq_rel.sys;" : : : "memory"); }
 DEVICE void relax() { asm volatile("nanosleep.u32 100;" : : : "memory"); }
+DEVICE void block_barrier() { asm volatile("barrier.sync 0;" : : : "memory"); }
+#define SHARED __attribute__((shared)) static
+DEVICE u32 exchange(u32 *at, u32 value) {
+  u32 before;
+  asm volatile("atom.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(at), "r"(value) : "memory");
+  return before;
+}
 
 #elif defined(__AMDGCN__)
 
@@ -80,6 +88,9 @@ DEVICE u64 load_acquire(const u64 *);
 DEVICE void store_release(u64 *, u64);
 DEVICE void fence_system();
 DEVICE void relax();
+DEVICE void block_barrier();
+#define SHARED __attribute__((shared)) static
+DEVICE u32 exchange(u32 *, u32);
 
 #else
 
@@ -90,6 +101,7 @@ struct Position {
 struct Machine {
   u8 *(*range)(u64 address, u64 bytes, int access);
   void (*relax)();
+  void (*barrier)();
 };
 static thread_local Position position;
 static Machine machine;
@@ -109,6 +121,14 @@ DEVICE u64 load_acquire(const u64 *at) { return __atomic_load_n(at, __ATOMIC_ACQ
 DEVICE void store_release(u64 *at, u64 value) { __atomic_store_n(at, value, __ATOMIC_RELEASE); }
 DEVICE void fence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 DEVICE void relax() { machine.relax(); }
+// Kernels with barriers run as one thread there.
+DEVICE void block_barrier() { machine.barrier(); }
+#define SHARED
+DEVICE u32 exchange(u32 *at, u32 value) {
+  u32 before = *at;
+  *at = value;
+  return before;
+}
 
 #endif
 

@@ -12,6 +12,7 @@ template <class Stored, class Wrapping> struct Integer {
   typedef Stored Bits;
   typedef Stored Wide;
   static constexpr bool LONG = false;
+  static constexpr bool BITWISE = true;
   DEVICE Wide widen(Bits x) { return x; }
   DEVICE Bits narrow(Wide x) { return x; }
   DEVICE Wide add(Wide a, Wide b) { return (Wide)((Wrapping)a + (Wrapping)b); }
@@ -41,6 +42,7 @@ typedef Integer<u64, u64> U64;
 template <class Float, class Word> struct Floating {
   typedef Float Wide;
   static constexpr bool LONG = false;
+  static constexpr bool BITWISE = false;
   DEVICE Wide add(Wide a, Wide b) { return a + b; }
   DEVICE Wide multiply(Wide a, Wide b) { return a * b; }
   DEVICE Wide least(Wide a, Wide b) {

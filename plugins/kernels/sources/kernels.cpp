@@ -2,7 +2,12 @@
 // plugins/kernels/src/lib.rs: unisono_reduce_REDUCTION_TYPE, unisono_scale_TYPE, and the few below.
 
 #include "device.h"
+#include "flag.h"
+#include "move.h"
 #include "reduce.h"
+#if !defined(__HIP__) // the plugin for AMD's devices uses none
+#include "steps.h"
+#endif
 
 #define REDUCE(op, Op, type, Type)                                                                 \
   KERNEL(reduce_##op##_##type, Reduce) { reduce<Type, Op>(arguments); }
@@ -35,29 +40,16 @@ ORDERED(f64, F64)
 ORDERED(f8e4m3fn, F8E4M3FN)
 ORDERED(f8e5m2, F8E5M2)
 
+#if !defined(__HIP__)
+KERNEL(steps, Steps) { run_steps(arguments); }
+#endif
+
 struct Pieces {
   u64 dst, src;
   u64 bytes; // of one piece
   u64 repeat;
   u64 dst_stride, src_stride;
 };
-
-struct alignas(16) Sixteen {
-  u64 at[2];
-};
-
-// This thread's part of a copy, of `step` threads.
-DEVICE void move(u64 to, u64 from, u64 bytes, u64 first, u64 step) {
-  u8 *dst = range(to, bytes, WRITE);
-  const u8 *src = range(from, bytes, READ);
-  u64 vectors = (((u64)dst | (u64)src) & 15) == 0 ? bytes / 16 : 0;
-  for (u64 i = first; i < vectors; i += step) {
-    ((Sixteen *)dst)[i] = ((const Sixteen *)src)[i];
-  }
-  for (u64 i = vectors * 16 + first; i < bytes; i += step) {
-    dst[i] = src[i];
-  }
-}
 
 // Pieces at strides that the runtime's own copies cannot take.
 KERNEL(copy, Pieces) {
@@ -88,63 +80,16 @@ KERNEL(copies, Copies) {
   }
 }
 
-// A flag line and a counter, as in unisono_plugin.h.
-struct Line {
-  u64 counter;
-  u64 words[3];
-};
-struct Counter {
-  u64 value, seen;
-};
-
-// Where a stream tells its host that a flag carried other words than expected.
-struct Found {
-  u64 command; // its number, counted from 1; 0: none yet
-  u64 words[3];
-};
-
-struct Flag {
-  u64 flag, counter;
-  u64 words[3];
-  u64 value;   // of the counter, for `check`
-  u64 found;   // address of Found
-  u64 command; // what goes to Found
-  u64 flags;   // 1: with words
-};
-
-DEVICE bool is_abort(u64 flag, u64 value) { return flag - value >= 1ull << 61 && (i64)(flag - value) >= 0; }
-
-DEVICE void compare(const Flag &f, const Line *line, u64 seen, u64 value) {
-  if (is_abort(seen, value)) {
-    return;
-  }
-  u64 words[3];
-  bool same = true;
-#pragma unroll
-  for (int i = 0; i < 3; i++) {
-    words[i] = *(volatile const u64 *)&line->words[i];
-    same &= words[i] == f.words[i];
-  }
-  Found *found = (Found *)range(f.found, sizeof(Found), WRITE);
-  if (same || load_acquire(&found->command) != 0) {
-    return;
-  }
-  for (int i = 0; i < 3; i++) {
-    found->words[i] = words[i];
-  }
-  store_release(&found->command, f.command);
-}
-
 // One thread, behind a WAIT that the runtime itself did: compares the flag's words.
 KERNEL(check, Flag) {
-  const Line *line = (const Line *)range(arguments.flag, sizeof(Line), READ);
+  const Line *line = (const Line *)range(arguments.flag, sizeof(Line), READ_FLAG);
   compare(arguments, line, load_acquire(&line->counter), arguments.value);
 }
 
 // One thread: SIGNAL, in a recorded graph. The counter is in memory, so it can be replayed.
 KERNEL(signal, Flag) {
-  Counter *counter = (Counter *)range(arguments.counter, sizeof(Counter), WRITE);
-  Line *line = (Line *)range(arguments.flag, sizeof(Line), WRITE);
+  Counter *counter = (Counter *)range(arguments.counter, sizeof(Counter), WRITE_FLAG);
+  Line *line = (Line *)range(arguments.flag, sizeof(Line), WRITE_FLAG);
   u64 value = counter->value + 1;
   counter->value = value;
   fence_system();
@@ -158,8 +103,8 @@ KERNEL(signal, Flag) {
 
 // One thread: WAIT, in a recorded graph.
 KERNEL(wait, Flag) {
-  Counter *counter = (Counter *)range(arguments.counter, sizeof(Counter), WRITE);
-  const Line *line = (const Line *)range(arguments.flag, sizeof(Line), READ);
+  Counter *counter = (Counter *)range(arguments.counter, sizeof(Counter), WRITE_FLAG);
+  const Line *line = (const Line *)range(arguments.flag, sizeof(Line), READ_FLAG);
   u64 value = counter->value + 1;
   counter->value = value;
   u64 seen = load_acquire(&line->counter);
@@ -184,15 +129,13 @@ struct Operations {
 };
 
 DEVICE void operate(u64 wait, u64 address, u64 value) {
-  u64 *word = (u64 *)range(address, sizeof(u64), wait ? READ : WRITE);
-  if (!wait) {
-    fence_system();
-    store_release(word, value);
+  if (wait) {
+    wait_for(address, value);
     return;
   }
-  while ((i64)(load_acquire(word) - value) < 0) {
-    relax();
-  }
+  u64 *word = (u64 *)range(address, sizeof(u64), WRITE_FLAG);
+  fence_system();
+  store_release(word, value);
 }
 
 // One thread: one operation after another.
@@ -214,7 +157,7 @@ DEVICE u64 fresh(const u64 *at) { return *(const volatile u64 *)at; }
 // One thread: one operation of a table after another.
 KERNEL(replay, Table) {
   u64 bytes = arguments.count * sizeof(Operation);
-  const Operation *all = (const Operation *)range(arguments.at, bytes, READ);
+  const Operation *all = (const Operation *)range(arguments.at, bytes, READ_FLAG);
   for (u64 i = 0; i < arguments.count; i++) {
     u64 wait = fresh(&all[i].wait);
     u64 address = fresh(&all[i].address), value = fresh(&all[i].value);
@@ -229,7 +172,7 @@ KERNEL(replay, Table) {
     }
     flag.found = fresh(&rest[3]);
     flag.command = fresh(&rest[4]);
-    const Line *line = (const Line *)range(address, sizeof(Line), READ);
+    const Line *line = (const Line *)range(address, sizeof(Line), READ_FLAG);
     compare(flag, line, load_acquire(&line->counter), value);
     i += 2;
   }

@@ -75,24 +75,47 @@ struct Words {
   u64 at[2];
 };
 
-// Types whose arithmetic is long are computed in a loop, within words: unrolled, they would be most of
-// what assemblers and devices have to load.
+// Unsigned, of so many bytes.
+template <u64 BYTES> struct Raw;
+template <> struct Raw<1> {
+  typedef u8 Type;
+};
+template <> struct Raw<2> {
+  typedef u16 Type;
+};
+template <> struct Raw<4> {
+  typedef u32 Type;
+};
+template <> struct Raw<8> {
+  typedef u64 Type;
+};
+
+// Elements of two vectors, combined in a loop within words.
+template <class T, class Combine>
+DEVICE Vector<T> in_words(const Vector<T> &x, const Vector<T> &y, Combine combine) {
+  typedef typename T::Bits Bits;
+  typedef typename Raw<sizeof(Bits)>::Type Bare;
+  Words a = bits<Words>(x), b = bits<Words>(y), z;
+#pragma unroll
+  for (int w = 0; w < 2; w++) {
+    u64 word = 0;
+#pragma clang loop unroll(disable)
+    for (u32 shift = 0; shift < 64; shift += 8 * sizeof(Bits)) {
+      Bits one = combine(bits<Bits>((Bare)(a.at[w] >> shift)), bits<Bits>((Bare)(b.at[w] >> shift)));
+      word |= (u64)bits<Bare>(one) << shift;
+    }
+    z.at[w] = word;
+  }
+  return bits<Vector<T>>(z);
+}
+
+// Types whose arithmetic is long are computed in a loop: unrolled, they would be most of what assemblers and devices
+// have to load.
 template <class T, class Op>
 DEVICE Vector<T> combine_vectors(const Vector<T> &x, const Vector<T> &y, u32 divisor) {
-  typedef typename T::Bits Bits;
   if constexpr (T::LONG) {
-    Words a = bits<Words>(x), b = bits<Words>(y), z;
-#pragma unroll
-    for (int w = 0; w < 2; w++) {
-      u64 word = 0;
-#pragma clang loop unroll(disable)
-      for (u32 shift = 0; shift < 64; shift += 8 * sizeof(Bits)) {
-        Bits one = combine<T, Op>((Bits)(a.at[w] >> shift), (Bits)(b.at[w] >> shift), divisor);
-        word |= (u64)one << shift;
-      }
-      z.at[w] = word;
-    }
-    return bits<Vector<T>>(z);
+    typedef typename T::Bits Bits;
+    return in_words<T>(x, y, [=](Bits a, Bits b) { return combine<T, Op>(a, b, divisor); });
   } else {
     Vector<T> z;
 #pragma unroll

@@ -5,6 +5,8 @@
 //! it. What is compiled is committed, so that users need no compiler; `tests/made.rs` proves that it is
 //! what the sources give, and `cargo xtask kernels` makes it anew.
 //!
+//! The kernel for [short steps](STEPS) is in the PTX alone.
+//!
 //! A kernel takes one struct as its only parameter ([`parameters`]).
 
 mod bundle;
@@ -19,6 +21,10 @@ pub const PTX: &str = concat!(include_str!("../made/kernels.ptx"), "\0");
 
 /// Threads of a block that the kernels are made for.
 pub const THREADS: u32 = 256;
+/// The kernel that does short steps one after the other ([`parameters::Steps`]).
+pub const STEPS: &str = "unisono_steps";
+/// Threads of its one block.
+pub const STEPS_THREADS: u32 = 512;
 
 /// Code objects with every kernel, by the architecture that each is for.
 pub const CODE_OBJECTS: [(&str, &[u8]); 3] = [
@@ -103,8 +109,8 @@ mod tests {
         let all = PTX.matches(".visible .entry ").count();
         assert_eq!(
             all,
-            kernels + 7,
-            "copy, copies, check, signal, wait, operate, replay"
+            kernels + 8,
+            "copy, copies, check, signal, wait, operate, replay, steps"
         );
     }
 

@@ -126,6 +126,85 @@ pub struct Operation {
     pub value: u64,
 }
 
+/// Steps of one launch of `unisono_steps`, at most.
+pub const STEPS: usize = 80;
+
+/// The parameter of `unisono_steps`, as in `steps.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steps {
+    /// How many there are.
+    count: u64,
+    /// The first so many.
+    at: [Step; STEPS],
+}
+
+/// One of several steps.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Step {
+    kind: u64,
+    at: [u64; 5],
+}
+
+impl Default for Steps {
+    /// None.
+    fn default() -> Self {
+        Self {
+            count: 0,
+            at: [Step::default(); STEPS],
+        }
+    }
+}
+
+/// All of them panic where there is no room for more than [`STEPS`].
+impl Steps {
+    fn push(&mut self, kind: u64, at: [u64; 5]) {
+        self.at[self.count as usize] = Step { kind, at };
+        self.count += 1;
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Waits until what lies at an address is not behind a number, cyclically.
+    pub fn wait(&mut self, address: u64, value: u64) {
+        self.push(0, [address, value, 0, 0, 0]);
+    }
+
+    /// Waits for a flag, and compares its words; where they differ the number of the command goes to `found`, and the words
+    /// behind it. Takes two.
+    pub fn expect(&mut self, flag: u64, value: u64, words: [u64; 3], found: u64, command: u64) {
+        self.push(1, [flag, value, found, command, 0]);
+        self.push(2, [words[0], words[1], words[2], 0, 0]);
+    }
+
+    /// Stores a word that a later flag tells of.
+    pub fn word(&mut self, address: u64, value: u64) {
+        self.push(3, [address, value, 0, 0, 0]);
+    }
+
+    /// Stores a number behind all that came before.
+    pub fn flag(&mut self, address: u64, value: u64) {
+        self.push(4, [address, value, 0, 0, 0]);
+    }
+
+    /// Copies one piece.
+    pub fn copy(&mut self, copy: &CommandCopy) {
+        self.push(5, [copy.dst, copy.src, copy.bytes, 0, 0]);
+    }
+
+    /// Reduces one piece.
+    pub fn reduce(&mut self, r: &CommandReduce) {
+        let what = u64::from(r.dtype) << 16 | u64::from(r.reduction);
+        let how = what << 32 | u64::from(r.divisor);
+        self.push(6, [r.dst, r.a, r.b, r.elements, how]);
+    }
+}
+
 impl From<&CommandReduce> for Reduce {
     fn from(command: &CommandReduce) -> Self {
         Self {
@@ -204,5 +283,6 @@ mod tests {
         said("unisono_scale_f8e5m2", size_of::<Scale>());
         said("unisono_operate", size_of::<Operations>());
         said("unisono_replay", size_of::<Table>());
+        said("unisono_steps", size_of::<Steps>());
     }
 }

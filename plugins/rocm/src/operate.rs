@@ -30,7 +30,8 @@ pub(crate) fn steps<E>(
     let mut launch = Operations::default();
     for operation in operations {
         let (wait, address, value) = match *operation {
-            MemoryOperation::Write { address, value } => (0, address, value),
+            MemoryOperation::Word { address, value }
+            | MemoryOperation::Write { address, value } => (0, address, value),
             MemoryOperation::Wait { address, value } => (1, address, value),
         };
         let by_kernel = wait == 1 || write_by_kernel;

@@ -71,6 +71,21 @@ impl Rank {
         self.driver.end(self.native)
     }
 
+    /// One run, in which each rank gives ones.
+    ///
+    /// # Panics
+    /// If a sum is wrong.
+    fn check(&self, graph: Handle, ready: &Barrier) {
+        self.data.write(&vec![1.0; self.elements]);
+        ready.wait();
+        self.driver.launch(graph, self.native);
+        self.driver.synchronise(self.native);
+        let ranks = self.world.size() as f32;
+        let sums = self.data.read();
+        assert!(sums.iter().all(|sum| *sum == ranks), "{sums:?}");
+        self.data.write(&vec![0.0; self.elements]);
+    }
+
     /// How long each run took with all ranks at its start, after one that is not counted.
     fn times(&self, graph: Handle, ready: &Barrier, repeats: usize) -> Vec<Duration> {
         let timed = |_| {
@@ -92,6 +107,8 @@ pub fn short(ranks: u32, bytes: usize, scale: Scale) -> Short {
         // What makes a graph may wait for all that the device has under way.
         ready.wait();
         let graphs = [1, CALLS].map(|calls| rank.record(calls));
+        ready.wait();
+        rank.check(graphs[0], &ready);
         ready.wait();
         let times = graphs.map(|graph| median(rank.times(graph, &ready, scale.short_repeats)));
         ready.wait();

@@ -1,11 +1,12 @@
 //! Ranks that are threads of one process, all on one device.
+#![allow(unsafe_code, reason = "hands addresses to collectives")]
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use unisono::plan::Op;
-use unisono::{Communicator, ReduceOp, Reduction};
-use unisono_emulated_tests::{Values, call};
+use unisono::{Communicator, DataType, RawCall, ReduceOp, Reduction, Sizes, Window};
+use unisono_emulated_tests::Values;
 use unisono_tests::threads;
 
 use crate::{Scale, first_device};
@@ -30,33 +31,73 @@ pub const fn least_traffic(op: Op, ranks: u32) -> u64 {
 /// Registering memory blocks behind all work of the device: ranks that share one, and a process, prepare
 /// before any of them waits for another.
 pub struct Prepared {
-    part: Values<f32>,
-    whole: Values<f32>,
+    part: Buffer,
+    whole: Buffer,
     elements: usize,
+}
+
+/// Where messages lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// In memory of the rank's own, as a program has it.
+    Own,
+    /// In memory of the communicator's, which all ranks reach.
+    Windows,
+}
+
+enum Buffer {
+    Own(Values<f32>),
+    Window(Window<f32>),
+}
+
+impl Buffer {
+    fn new(world: &Communicator, home: Home, len: usize) -> Self {
+        match home {
+            Home::Own => Self::Own(Values::new(world.device(), len)),
+            Home::Windows => Self::Window(world.alloc(len).expect("a window")),
+        }
+    }
+
+    fn address(&self) -> u64 {
+        match self {
+            Self::Own(values) => values.address(),
+            Self::Window(window) => window.address(),
+        }
+    }
 }
 
 impl Prepared {
     /// For messages of so many bytes.
-    pub fn new(world: &Communicator, bytes: usize) -> Self {
+    pub fn new(world: &Communicator, home: Home, bytes: usize) -> Self {
         let ranks = world.size() as usize;
         let part = bytes / size_of::<f32>() / ranks;
         Self {
-            part: Values::new(world.device(), part),
-            whole: Values::new(world.device(), part * ranks),
+            part: Buffer::new(world, home, part),
+            whole: Buffer::new(world, home, part * ranks),
             elements: part * ranks,
         }
     }
 
     /// One call, from input to output, as each operation has them.
     pub fn call(&self, world: &Communicator, op: Op) {
-        let (part, whole) = (&self.part, &self.whole);
+        let [part, whole] = [&self.part, &self.whole].map(Buffer::address);
         let sum = Some(Reduction::from(ReduceOp::Sum));
-        let (buffers, reduction) = match op {
-            Op::AllReduce => ((whole, whole), sum),
-            Op::ReduceScatter => ((whole, part), sum),
-            _ => ((part, whole), None),
+        let (input, output, reduction) = match op {
+            Op::AllReduce => (whole, whole, sum),
+            Op::ReduceScatter => (whole, part, sum),
+            _ => (part, whole, None),
         };
-        call(world, op, buffers, self.elements, reduction);
+        let call = RawCall {
+            op,
+            input,
+            output,
+            sizes: Sizes::Equal(self.elements as u64),
+            dtype: DataType::F32,
+            reduction,
+        };
+        // SAFETY: device memory of this struct's, which nobody else uses, and the call is over when it returns.
+        let done = unsafe { world.call_raw(call) };
+        done.unwrap_or_else(|error| panic!("{op:?}: {error}"));
     }
 
     /// How long each repeat took on one rank, with all ranks at its start, after one that is not counted.
@@ -73,10 +114,15 @@ impl Prepared {
 }
 
 /// The times of ranks that are threads.
-fn of_threads(ranks: u32, op: Op, bytes: usize, repeats: usize) -> Vec<Vec<Duration>> {
+fn of_threads(
+    (ranks, home): (u32, Home),
+    op: Op,
+    bytes: usize,
+    repeats: usize,
+) -> Vec<Vec<Duration>> {
     let (ready, done) = (Barrier::new(ranks as usize), Barrier::new(ranks as usize));
     threads(ranks, first_device, move |world| {
-        let prepared = Prepared::new(&world, bytes);
+        let prepared = Prepared::new(&world, home, bytes);
         ready.wait();
         let times = prepared.times(&world, op, repeats);
         done.wait();
@@ -85,8 +131,8 @@ fn of_threads(ranks: u32, op: Op, bytes: usize, repeats: usize) -> Vec<Vec<Durat
 }
 
 /// The best repeat of a long message: the time of the rank that took longest in it.
-pub fn long(ranks: u32, op: Op, scale: Scale) -> Duration {
-    let of_ranks = of_threads(ranks, op, scale.long, scale.long_repeats);
+pub fn long(ranks: u32, home: Home, op: Op, scale: Scale) -> Duration {
+    let of_ranks = of_threads((ranks, home), op, scale.long, scale.long_repeats);
     let slowest = |repeat: usize| of_ranks.iter().filter_map(|times| times.get(repeat)).max();
     let best = (0..scale.long_repeats).filter_map(slowest).min();
     best.copied().unwrap_or_default()
@@ -94,7 +140,12 @@ pub fn long(ranks: u32, op: Op, scale: Scale) -> Duration {
 
 /// The median of a short all_reduce, on the first rank.
 pub fn short(ranks: u32, bytes: usize, scale: Scale) -> Duration {
-    let of_ranks = of_threads(ranks, Op::AllReduce, bytes, scale.short_repeats);
+    let of_ranks = of_threads(
+        (ranks, Home::Own),
+        Op::AllReduce,
+        bytes,
+        scale.short_repeats,
+    );
     median(of_ranks.into_iter().next().unwrap_or_default())
 }
 

@@ -11,6 +11,7 @@ mod copies;
 mod overlap;
 mod processes;
 mod report;
+mod results;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
@@ -52,6 +53,8 @@ struct Arguments {
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
+    /// Whether results are right.
+    Results,
     /// What single commands of a stream cost.
     Commands,
     /// Long messages against the device's copy bandwidth.
@@ -102,6 +105,10 @@ struct Scale {
     long_repeats: usize,
     /// Commands that are handed over at once.
     commands: usize,
+    /// Lengths of messages whose results are looked at.
+    lengths: usize,
+    /// Random calls whose results are looked at.
+    random_calls: u64,
 }
 
 impl Scale {
@@ -112,6 +119,8 @@ impl Scale {
                 short_repeats: 20,
                 long_repeats: 2,
                 commands: 10,
+                lengths: 1,
+                random_calls: 20,
             }
         } else {
             Self {
@@ -119,6 +128,8 @@ impl Scale {
                 short_repeats: 2000,
                 long_repeats: 10,
                 commands: 10,
+                lengths: 3,
+                random_calls: 200,
             }
         }
     }
@@ -132,7 +143,7 @@ fn first_device(options: &mut InitOptions) {
         plugin.params = vec![("graphs".to_owned(), "true".to_owned())];
     }
     if let Some(slot) = settings.slot {
-        options.memory.slot = slot;
+        options.memory.slot = Some(slot);
         options.memory.budget = 4 << 30;
     }
     options.plugins = vec![plugin];

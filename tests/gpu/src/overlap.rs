@@ -9,7 +9,7 @@ use unisono::plan::Op;
 use unisono_emulated_tests::Values;
 use unisono_tests::threads;
 
-use crate::collectives::Prepared;
+use crate::collectives::{Home, Prepared};
 use crate::copies::{finish, run, start};
 use crate::{Scale, first_device};
 
@@ -38,7 +38,7 @@ impl Overlap {
 pub fn measure(scale: Scale) -> Overlap {
     let (ready, done) = (Barrier::new(2), Barrier::new(2));
     let of_ranks = threads(2, first_device, move |world| {
-        let prepared = Prepared::new(&world, scale.long / 4);
+        let prepared = Prepared::new(&world, Home::Own, scale.long / 4);
         let device = world.device();
         let elements = scale.long / 16;
         let data = Values::<f32>::new(device, elements);

@@ -11,7 +11,7 @@ use unisono::plan::Op;
 use unisono_emulated_tests::every_collective;
 use unisono_tests::options;
 
-use crate::collectives::{Prepared, median};
+use crate::collectives::{Home, Prepared, median};
 use crate::{Scale, Settings, first_device};
 
 /// How long a job may take.
@@ -32,7 +32,7 @@ pub fn rank(arguments: &[String], scale: Scale) -> Result<()> {
     for elements in [1, 1000, 70_001] {
         every_collective::<f32>(&world, elements, elements as u64);
     }
-    let prepared = Prepared::new(&world, SHORT);
+    let prepared = Prepared::new(&world, Home::Own, SHORT);
     let times = prepared.times(&world, Op::AllReduce, scale.short_repeats);
     if world.rank() == 0 {
         println!("{}", median(times).as_nanos());

@@ -92,7 +92,7 @@ fn adjust(options: &mut InitOptions, transport: Transport) {
     options.direct = false;
     options.timeouts.op = Duration::from_secs(20);
     options.memory = MemoryOptions {
-        slot: SLOT_BYTES,
+        slot: Some(SLOT_BYTES),
         slots: SLOTS,
         ..options.memory
     };

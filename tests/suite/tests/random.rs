@@ -36,7 +36,7 @@ fn four_ranks_as_threads_over_tcp() {
 fn five_ranks_as_threads_with_tiny_slots() {
     // Many pieces for every message, and channels that are always full.
     as_threads("two slots of 4 KiB", 5, |options| {
-        options.memory.slot = 4096;
+        options.memory.slot = Some(4096);
         options.memory.slots = 2;
     });
 }

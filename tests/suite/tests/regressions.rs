@@ -23,7 +23,7 @@ fn only(algorithm: Algorithm) -> Rules {
 fn growing_folds_in_flight_keep_their_scratch() {
     let staged = |options: &mut InitOptions| {
         options.rules = only(Algorithm::MeshOneShot);
-        options.memory.slot = 1 << 20;
+        options.memory.slot = Some(1 << 20);
     };
     threads(3, staged, |world| {
         for round in 0..5 {

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use common::{File, describe, place};
 use unisono_cluster::{
-    Bytes, Cluster, Environment, LoadOptions, LogLevel, Overrides, ProblemKind, Source, TimeSpan,
-    load, show,
+    Cluster, Environment, LoadOptions, LogLevel, Overrides, ProblemKind, Source, TimeSpan, load,
+    show,
 };
 
 #[track_caller]
@@ -50,7 +50,7 @@ fn later_layers_win_key_by_key() {
     assert_eq!(timeouts.op, TimeSpan::secs(240));
     assert_eq!(timeouts.finalize, TimeSpan::secs(360));
     assert_eq!(effective.cluster.memory.slots, 16);
-    assert_eq!(effective.cluster.memory.slot, Bytes::kib(128));
+    assert_eq!(effective.cluster.memory.slot, None);
 
     assert_eq!(
         effective.source("timeouts.abort_drain"),
@@ -210,7 +210,7 @@ fn code_that_is_wrong() {
 
 #[test]
 fn contradictions_between_layers_point_at_the_later_one() {
-    let file = File::new("memory: { budget: 512 KiB, slots: 2 }\n");
+    let file = File::new("memory: { budget: 512 KiB, slot: 128 KiB, slots: 2 }\n");
     let error = load(&file.options(&[("UNISONO_MEMORY__SLOTS", "8")])).unwrap_err();
     assert_eq!(error.problems[0].path, "memory.slots", "{error}");
     assert_eq!(

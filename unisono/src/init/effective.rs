@@ -4,7 +4,7 @@ use unisono_bootstrap::{
     Heartbeat, InterfaceFilter, InterfacePattern, NodeId, RankInfo, RankSource, RootSpec, Secret,
     SecretSource,
 };
-use unisono_cluster::{Cluster, Effective, Node, SecurityMode, UsedDevice};
+use unisono_cluster::{Bytes, Cluster, Effective, Node, SecurityMode, UsedDevice};
 use unisono_collectives::{InitOptions, MemoryOptions, PluginRequest, Timeouts};
 use unisono_hal::{Loader, Origin, SearchPath};
 
@@ -55,7 +55,7 @@ pub(super) fn options(init: &Init, effective: &Effective) -> Result<InitOptions,
     };
     options.memory = MemoryOptions {
         budget: cluster.memory.budget.get(),
-        slot: cluster.memory.slot.get(),
+        slot: cluster.memory.slot.map(Bytes::get),
         slots: cluster.memory.slots,
         single_copy: cluster.memory.single_copy,
     };

@@ -71,9 +71,9 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// As few pieces as puts of at most `put_bytes` allow. What is read passes no slot: it is one piece.
+    /// As few pieces as puts of at most `put_bytes` allow.
     pub(super) fn cut(&self, put_bytes: u64) -> Result<Cut, String> {
-        let put_bytes = if self.is_read() { u64::MAX } else { put_bytes };
+        let put_bytes = if self.is_whole() { u64::MAX } else { put_bytes };
         let pieces = (self.whole)
             .pieces_for(self.layout.put_blocks, self.element_bytes, put_bytes)
             .map_err(|error| error.to_string())?;
@@ -105,7 +105,7 @@ impl<'a> Message<'a> {
             .filter(|_| self.is_to_all_at_once());
         let slot_bytes = cached.map_or(slot_bytes, |bytes| bytes.min(slot_bytes));
         let mut best = self.cut(slot_bytes)?;
-        if self.is_read() {
+        if self.is_whole() {
             return Ok(best);
         }
         let (mut pieces, mut put_bytes) = (best.pieces, slot_bytes);
@@ -127,6 +127,12 @@ impl<'a> Message<'a> {
     /// Whether ranks copy the message straight from their peers' memory.
     fn is_read(&self) -> bool {
         self.plan == Plan::Flat(Algorithm::MeshRead)
+    }
+
+    /// Whether the message is one piece. What is read, or written into windows, passes no slot; a core writes what its cache
+    /// holds at a time, while accelerators only spend more commands on pieces.
+    fn is_whole(&self) -> bool {
+        self.is_read() || self.windowed && !self.fabric.is_by_core()
     }
 
     /// Whether every rank sends to every other before it reads what came.

@@ -9,7 +9,7 @@ use super::AcceleratorStream;
 use crate::Runtime;
 
 /// Bytes of an element, 0 if the type is unknown.
-const fn size(of: u16) -> u64 {
+pub(super) const fn size(of: u16) -> u64 {
     match of {
         dtype::I8 | dtype::U8 | dtype::F8E4M3FN | dtype::F8E5M2 => 1,
         dtype::I16 | dtype::U16 | dtype::F16 | dtype::BF16 => 2,

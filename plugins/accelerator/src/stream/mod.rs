@@ -22,6 +22,7 @@ mod spread;
 mod step;
 mod submit;
 mod table;
+mod together;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub(crate) use failures::Failures;
 pub(crate) use graphs::Made;
 pub(crate) use grave::Grave;
 pub(crate) use spread::Branch;
+pub use step::Step;
 pub(crate) use table::{TABLE, TABLES};
 
 use crate::event::AcceleratorEvent;

@@ -23,7 +23,7 @@ use std::time::Instant;
 use unisono_plugin::{Batch, Command, Error, Level, Result, Status, log};
 
 use super::graphs::{Found, Graphs, Made};
-use super::step::{Script, Step};
+use super::step::{Purpose, Script, Step};
 use super::{AcceleratorStream, table};
 use crate::event::AcceleratorEvent;
 use crate::freed::Freed;
@@ -117,11 +117,11 @@ impl<R: Runtime> AcceleratorStream<R> {
     fn write_down(
         &mut self,
         batch: &Batch<'_, AcceleratorEvent<R>>,
-        is_trial: bool,
+        purpose: Purpose,
     ) -> Result<Vec<Step>> {
         let mut steps = std::mem::take(&mut self.spare);
         steps.clear();
-        self.script = Some(Script { steps, is_trial });
+        self.script = Some(Script { steps, purpose });
         let mut number = self.accepted;
         let mut done = batch.iter().try_for_each(|command| {
             number += 1;
@@ -141,7 +141,7 @@ impl<R: Runtime> AcceleratorStream<R> {
         operations: u64,
     ) -> Result<Vec<Step>> {
         self.shared.refuse(None);
-        let steps = self.write_down(batch, false);
+        let steps = self.write_down(batch, Purpose::Graph);
         self.accepted += u64::from(batch.len());
         self.operations += operations;
         self.marks.push_back((self.accepted, self.operations));
@@ -154,7 +154,7 @@ impl<R: Runtime> AcceleratorStream<R> {
     }
 
     fn make(&mut self, batch: &Batch<'_, AcceleratorEvent<R>>, table: Piece) -> Result<Made<R>> {
-        let steps = self.write_down(batch, true)?;
+        let steps = self.write_down(batch, Purpose::Trial)?;
         let priority = match self.tenure {
             Tenure::Own(priority) => priority,
             Tenure::Wrapped | Tenure::Common => 0,

@@ -117,7 +117,9 @@ impl<R: Runtime> AcceleratorStream<R> {
             return Ok(());
         }
         let gathered = std::mem::take(&mut self.spread.gathered);
-        let done = self.spread_all(&gathered);
+        let done = self
+            .hand_over_together()
+            .and_then(|()| self.spread_all(&gathered));
         self.spread.gathered = gathered;
         self.spread.gathered.clear();
         done

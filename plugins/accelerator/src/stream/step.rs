@@ -11,13 +11,16 @@ use crate::{FlagCommand, FlagKernel, MemoryOperation, Runtime};
 
 /// One piece of work.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Step {
+pub enum Step {
     /// A write to memory, or a wait for it.
     Memory(MemoryOperation),
     /// Compares the words of a flag that was waited for.
     Check(FlagCommand),
+    /// A copy.
     Copy(CommandCopy),
+    /// A reduction.
     Reduce(CommandReduce),
+    /// A multiplication.
     Scale(CommandScale),
 }
 
@@ -25,8 +28,18 @@ pub(super) enum Step {
 #[derive(Debug)]
 pub(super) struct Script {
     pub(super) steps: Vec<Step>,
+    pub(super) purpose: Purpose,
+}
+
+/// What steps are written down for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
     /// Only to see what they are: nothing is noted or advanced for them.
-    pub(super) is_trial: bool,
+    Trial,
+    /// To launch a graph.
+    Graph,
+    /// To do short ones together.
+    Together,
 }
 
 impl Step {

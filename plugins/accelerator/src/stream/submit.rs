@@ -12,7 +12,7 @@ use unisono_plugin::{Batch, Command, Error, Result, Status};
 
 use super::AcceleratorStream;
 use super::control::{On, Waiting};
-use super::step::Step;
+use super::step::{Purpose, Step};
 use crate::event::{AcceleratorEvent, Awaited};
 use crate::regions::is_private;
 use crate::{FlagCommand, FlagKernel, MemoryOperation, Runtime};
@@ -46,6 +46,13 @@ impl<R: Runtime> AcceleratorStream<R> {
 
     /// Takes the first commands of a batch that there is room for.
     pub(super) fn take(&mut self, batch: &Batch<'_, AcceleratorEvent<R>>) -> Result<u32> {
+        self.begin_together();
+        let taken = self.take_some(batch);
+        self.end_together();
+        taken
+    }
+
+    fn take_some(&mut self, batch: &Batch<'_, AcceleratorEvent<R>>) -> Result<u32> {
         self.advance();
         self.shared.refuse(None);
         let mut taken = 0;
@@ -78,7 +85,7 @@ impl<R: Runtime> AcceleratorStream<R> {
             self.mark(last);
             self.operations += 1;
             self.marks.push_back((last, self.operations));
-            if let Err(error) = self.flush() {
+            if let Err(error) = self.flush().and_then(|()| self.hand_over_together()) {
                 return Err(self.fail(error));
             }
         }
@@ -155,7 +162,9 @@ impl<R: Runtime> AcceleratorStream<R> {
     }
 
     fn is_trial(&self) -> bool {
-        self.script.as_ref().is_some_and(|script| script.is_trial)
+        self.script
+            .as_ref()
+            .is_some_and(|script| script.purpose == Purpose::Trial)
     }
 
     /// Advances a counter; its value then.
@@ -177,7 +186,7 @@ impl<R: Runtime> AcceleratorStream<R> {
         let value = self.count(command.counter)?;
         if command.head.flags & CMD_WORDS != 0 {
             for (word, at) in command.words.iter().zip((command.flag + 8..).step_by(8)) {
-                self.push(MemoryOperation::Write {
+                self.push(MemoryOperation::Word {
                     address: at,
                     value: *word,
                 })?;
@@ -232,6 +241,7 @@ impl<R: Runtime> AcceleratorStream<R> {
     fn record_event(&mut self, event: &AcceleratorEvent<R>, number: u64) -> Result<()> {
         let (native, gates) = event.record();
         self.flush()?;
+        self.hand_over_together()?;
         self.device.runtime.record(self.native, native)?;
         for gate in gates {
             self.push(MemoryOperation::Write {
@@ -248,6 +258,7 @@ impl<R: Runtime> AcceleratorStream<R> {
             Awaited::Nothing => {}
             Awaited::Native(native) => {
                 self.flush()?;
+                self.hand_over_together()?;
                 self.device.runtime.wait_event(self.native, native)?;
             }
             Awaited::Gate(gate) => {

@@ -52,7 +52,10 @@ pub(super) fn fill(table: &Piece, steps: &[Step]) {
     };
     for step in steps {
         match step {
-            Step::Memory(MemoryOperation::Write { address, value }) => put([0, *address, *value]),
+            Step::Memory(
+                MemoryOperation::Word { address, value }
+                | MemoryOperation::Write { address, value },
+            ) => put([0, *address, *value]),
             Step::Memory(MemoryOperation::Wait { address, value }) => put([1, *address, *value]),
             Step::Check(on) => {
                 put([2, on.flag, on.value]);

@@ -23,14 +23,12 @@ use crate::{Broken, Device, Launch, Machine, Mover, Place};
 /// Ranges of a launch that are noted: kernels have few, but rows of many.
 const NOTES: usize = 20;
 
-/// Kernels that raise flags, wait for them and compare their words: they move no data.
-const OF_FLAGS: [&str; 5] = [
-    "unisono_check",
-    "unisono_signal",
-    "unisono_wait",
-    "unisono_operate",
-    "unisono_replay",
-];
+/// In an access: it writes, and it is of a flag. As in plugins/kernels/sources/device.h.
+const WRITES: i32 = 1;
+const OF_FLAG: i32 = 2;
+
+/// The kernel with barriers, of one block.
+const WITH_BARRIERS: &str = "unisono_steps";
 
 /// The library of kernels.
 #[derive(Debug)]
@@ -41,8 +39,8 @@ pub struct Kernels(Library);
 pub struct Kernel {
     call: unsafe extern "C" fn(*const u64),
     position: unsafe extern "C" fn(*const Position),
-    /// What its bytes count as.
-    mover: Mover,
+    /// It has barriers: one thread does it all.
+    alone: bool,
 }
 
 /// Which thread runs: the same struct as in plugins/kernels/sources/device.h.
@@ -61,6 +59,7 @@ struct Position {
 struct Hooks {
     range: extern "C" fn(u64, u64, i32) -> *mut u8,
     relax: extern "C" fn(),
+    barrier: extern "C" fn(),
 }
 
 /// A range that a kernel is at.
@@ -77,13 +76,20 @@ struct Now {
     machine: *const Machine,
     device: *const Device,
     faulted: Cell<bool>,
+    /// The first thread of all runs: its ranges are the launch's.
+    first: Cell<bool>,
+    /// A link to another device carries nothing any more.
+    cut_off: Cell<bool>,
     operation: u64,
     /// Ranges that it is at.
     notes: RefCell<Vec<Note>>,
     /// The ranges that were asked for last.
     recent: Cell<[Option<Arc<Range>>; 4]>,
+    /// Of messages, by the place.
     read: Cell<[u64; 65]>,
     written: Cell<[u64; 65]>,
+    /// Of flags, both ways.
+    flags: Cell<[u64; 65]>,
 }
 
 thread_local! {
@@ -96,7 +102,11 @@ impl Kernels {
     /// # Errors
     /// If it is none of ours.
     pub(crate) fn open(path: &Path) -> Result<Self, libloading::Error> {
-        let hooks = Hooks { range, relax };
+        let hooks = Hooks {
+            range,
+            relax,
+            barrier,
+        };
         // SAFETY: a library built from plugins/kernels/sources, which has no constructors; its
         // functions have these types.
         unsafe {
@@ -120,11 +130,7 @@ impl Kernels {
             Some(Kernel {
                 call: *call.ok()?,
                 position: *position.ok()?,
-                mover: if OF_FLAGS.contains(&name) {
-                    Mover::Flag
-                } else {
-                    Mover::Kernel
-                },
+                alone: name == WITH_BARRIERS,
             })
         }
     }
@@ -136,15 +142,22 @@ impl Kernel {
             machine: on.machine,
             device: on.device,
             faulted: Cell::new(false),
+            first: Cell::new(true),
+            cut_off: Cell::new(false),
             operation: on.operation,
             notes: RefCell::default(),
             recent: Cell::default(),
             read: Cell::new([0; 65]),
             written: Cell::new([0; 65]),
+            flags: Cell::new([0; 65]),
         };
         NOW.set(&raw const now);
         let (blocks, rows) = (u64::from(launch.grid[0]), u64::from(launch.grid[1]));
-        let (total, threads) = (blocks * rows, u64::from(launch.block[0]));
+        let threads = match self.alone {
+            true => 1,
+            false => u64::from(launch.block[0]),
+        };
+        let total = blocks * rows;
         // Any odd step visits each block of a power of two; for others, from a random first one.
         let first = on.random.below(total);
         let backwards = on.random.below(2) == 1;
@@ -166,13 +179,17 @@ impl Kernel {
                     (self.position)(&raw const position);
                     (self.call)(launch.arguments.as_ptr());
                 }
+                now.first.set(false);
             }
         }
         NOW.set(ptr::null());
         on.pace_kernel(&now, blocks * threads);
         on.linger();
         drop(now.notes.take());
-        on.count_kernel(&now, blocks * threads, self.mover);
+        on.count_kernel(&now, blocks * threads);
+        if now.cut_off.get() {
+            return Err(Broken::Link);
+        }
         if now.faulted.get() {
             return Err(Broken::IllegalAddress);
         }
@@ -194,16 +211,18 @@ impl Running<'_> {
     }
 
     /// Every thread of a row asks for the whole range: what was asked for is counted once.
-    fn count_kernel(&self, now: &Now, threads: u64, mover: Mover) {
+    fn count_kernel(&self, now: &Now, threads: u64) {
         let me = Place::Device(self.device.index);
-        for (index, (read, written)) in now.read.get().iter().zip(now.written.get()).enumerate() {
+        let data = now.read.get().into_iter().zip(now.written.get());
+        for (index, ((read, written), flags)) in data.zip(now.flags.get()).enumerate() {
             let place = match index {
                 64 => Place::Host,
                 device => Place::Device(device as u32),
             };
             let traffic = &self.machine.traffic;
-            traffic.add(place, me, mover, read / threads.max(1));
-            traffic.add(me, place, mover, written / threads.max(1));
+            traffic.add(place, me, Mover::Kernel, read / threads.max(1));
+            traffic.add(me, place, Mover::Kernel, written / threads.max(1));
+            traffic.add(me, place, Mover::Flag, flags / threads.max(1));
         }
     }
 }
@@ -228,7 +247,7 @@ impl Now {
             self.operation,
             range,
             (address, bytes),
-            access != 0,
+            access & WRITES != 0,
         ) {
             Ok(noted) => {
                 notes.push(Note {
@@ -290,7 +309,19 @@ extern "C" fn range(address: u64, bytes: u64, access: i32) -> *mut u8 {
         Place::Device(device) => device as usize,
         Place::Host => 64,
     };
-    let counts = if access == 0 { &now.read } else { &now.written };
+    if let Place::Device(other) = found.place
+        && access & OF_FLAG == 0
+        && now.first.get()
+        && other != device.index
+        && machine.link_is_broken(device.index, other, bytes)
+    {
+        now.cut_off.set(true);
+    }
+    let counts = match access {
+        _ if access & OF_FLAG != 0 => &now.flags,
+        _ if access & WRITES != 0 => &now.written,
+        _ => &now.read,
+    };
     let mut sums = counts.get();
     sums[index] += bytes;
     counts.set(sums);
@@ -309,4 +340,13 @@ fn nowhere(bytes: u64) -> *mut u8 {
 /// A thread of a kernel that spins.
 extern "C" fn relax() {
     std::thread::sleep(Duration::from_micros(20));
+}
+
+/// All threads of a block have come here: what they were at before they are at no more.
+extern "C" fn barrier() {
+    let now = NOW.get();
+    if !now.is_null() {
+        // SAFETY: set by the launch that this thread is in, which outlives the kernel's call.
+        unsafe { &*now }.notes.borrow_mut().clear();
+    }
 }

@@ -96,7 +96,7 @@ fn repeat(rank: &Rank) {
 }
 
 /// On eight devices, a short one and one of several puts a pair, with random delays: right with graphs and
-/// without, and with them a tenth of the calls at most.
+/// without, and with them a tenth of the calls at most, unless a kernel does all of a short one without.
 #[test]
 fn a_repeated_call_is_a_graph() {
     let test = "a_repeated_call_is_a_graph";
@@ -117,7 +117,9 @@ fn a_repeated_call_is_a_graph() {
                 let calls = [without, with].map(|exit| number(exit, "work"));
                 assert_eq!(number(without, "launches"), 0, "{without:?}");
                 assert!(number(with, "launches") >= 30, "{with:?}");
-                assert!(calls[1] * 10 <= calls[0], "{plugin}, {len}: {calls:?}");
+                let together = plugin == "cuda" && len == 300;
+                let most = if together { 1 } else { calls[0] / 10 };
+                assert!(calls[1] <= most, "{plugin}, {len}: {calls:?}");
             }
             let calls = [&without[0], &with[0]].map(|exit| number(exit, "work"));
             eprintln!(

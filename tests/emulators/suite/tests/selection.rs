@@ -370,7 +370,8 @@ fn dead_lanes_are_counted() {
     ];
     let rows = [
         row("all_reduce", LONG, PACKED).within(PIPELINED),
-        row("all_gather", LONG, PACKED).within(PIPELINED),
+        // In fewer pieces than are simulated, as each costs calls of a driver: the pipeline is longer empty.
+        row("all_gather", LONG, PACKED).within(2.0 * PIPELINED),
     ];
     chooses(test, ("v100x8_dead", "cuda"), links, &rows);
 }

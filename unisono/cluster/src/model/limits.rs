@@ -48,8 +48,10 @@ pub struct Memory {
     /// The most that slots take in which a rank receives (default: 256 MiB). As much again may be used to send from, where
     /// links do, half as much for places of short puts, and as much for what an all_to_all in place puts aside.
     pub budget: Bytes,
-    /// The size of one slot of a channel, a multiple of 64 bytes (default: 128 KiB).
-    pub slot: Bytes,
+    /// The size of one slot of a channel, the largest piece of a message that travels at once: a multiple of 64 bytes
+    /// (default: 128 KiB; where a rank's device is an accelerator up to 8 MiB, as long as all slots to receive take no more
+    /// than 128 MiB and 1/512 of the device's memory).
+    pub slot: Option<Bytes>,
     /// Slots of a channel: how far a sender may run ahead (default: 8, 2 to 1024).
     #[schemars(range(min = 2, max = 1024))]
     pub slots: u32,
@@ -62,7 +64,7 @@ impl Default for Memory {
     fn default() -> Memory {
         Memory {
             budget: Bytes::mib(256),
-            slot: Bytes::kib(128),
+            slot: None,
             slots: 8,
             single_copy: true,
         }

@@ -78,12 +78,11 @@ fn timeouts(context: &mut Context<'_>) {
 
 fn memory(context: &mut Context<'_>) {
     let memory = &context.cluster.memory;
-    let slot = memory.slot.get();
+    // Without it slots shrink to the budget, down to the smallest.
+    let size = memory.slot.unwrap_or(Bytes::kib(4));
+    let slot = size.get();
     if slot == 0 || !slot.is_multiple_of(LINE) {
-        let message = format!(
-            "a slot of {} is no whole number of {LINE}-byte lines",
-            memory.slot
-        );
+        let message = format!("a slot of {size} is no whole number of {LINE}-byte lines");
         let help = format!(
             "give a multiple of {LINE} B, such as {}",
             Bytes(slot.div_ceil(LINE).max(1).saturating_mul(LINE))
@@ -97,8 +96,8 @@ fn memory(context: &mut Context<'_>) {
             .max_by_key(|path| context.places.at(path).source.precedence())
             .unwrap_or("memory");
         let message = format!(
-            "the {} slots of one channel, {} each, exceed the budget of {}",
-            memory.slots, memory.slot, memory.budget
+            "the {} slots of one channel, {size} each, exceed the budget of {}",
+            memory.slots, memory.budget
         );
         context.problem(
             Contradiction,

@@ -268,7 +268,7 @@ fn figures_that_contradict_each_other() {
         "three intervals",
     );
     only(
-        "memory: { budget: 512 KiB }\n",
+        "memory: { budget: 16 KiB }\n",
         Contradiction,
         (1, 19),
         "exceed the budget",

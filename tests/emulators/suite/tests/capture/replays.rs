@@ -16,7 +16,7 @@ const ROUNDS: Count = Count::new(100, 1000);
 /// Slots of which neither number nor size fits anything.
 pub(super) fn few_slots(options: &mut InitOptions) {
     options.memory = MemoryOptions {
-        slot: 4096,
+        slot: Some(4096),
         slots: 3,
         ..MemoryOptions::default()
     };

@@ -1,0 +1,336 @@
+//! Short steps that follow each other are done by one kernel, one after the other.
+//!
+//! Each call of a runtime costs the host some microseconds, and its device some more between two of them; a short message is
+//! made of many. So where the runtime has a kernel for it, steps are written down, and those that wait, raise flags and move
+//! little are handed over as one launch. Flags alone go the usual way: the runtime's own calls take no place on the device.
+//!
+//! A kernel that waits takes such a place, and time. So nothing is done together where another process of the job uses the
+//! device too, in turns, nor what waits for a flag of this process alone, as such a flag is raised by a program's stream whose
+//! kernels may need the whole device.
+#![allow(
+    unsafe_code,
+    reason = "calls the runtime with the addresses of commands"
+)]
+
+use std::sync::atomic::Ordering;
+
+use unisono_plugin::Result;
+
+use super::AcceleratorStream;
+use super::lower::size;
+use super::step::{Purpose, Script, Step};
+use crate::state::Tenure;
+use crate::{MemoryOperation, Runtime};
+
+/// What one block of threads moves sooner than a copy of the runtime's, or a kernel of many blocks, begins.
+const SHORT: u64 = 64 << 10;
+/// The same of what does not lie at a multiple of [`WHOLE`].
+const SHORT_APART: u64 = 4 << 10;
+/// What a thread moves at once.
+const WHOLE: u64 = 16;
+
+impl<R: Runtime> AcceleratorStream<R> {
+    /// Steps are written down from here on, if they may be done together.
+    pub(super) fn begin_together(&mut self) {
+        let device = &*self.device;
+        let may = device.runtime.steps_at_once() > 0
+            && self.tenure != Tenure::Common
+            && self.recorded.is_empty()
+            && !self.waits_for_own
+            && !device.takes_turns.load(Ordering::Relaxed);
+        if may {
+            let mut steps = std::mem::take(&mut self.spare);
+            steps.clear();
+            let purpose = Purpose::Together;
+            self.script = Some(Script { steps, purpose });
+        }
+    }
+
+    /// Hands over what was written down to be done together.
+    pub(super) fn hand_over_together(&mut self) -> Result<()> {
+        let Some(script) = &mut self.script else {
+            return Ok(());
+        };
+        if script.purpose != Purpose::Together {
+            return Ok(());
+        }
+        let mut steps = std::mem::take(&mut script.steps);
+        let own = self.shared.line.address();
+        // SAFETY: checked to be memory of the device; the submitter's promise keeps it.
+        let done = unsafe { hand_over(&*self.device.runtime, self.native, &steps, own) };
+        steps.clear();
+        script.steps = steps;
+        done
+    }
+
+    /// Steps are handed over at once again.
+    pub(super) fn end_together(&mut self) {
+        if let Some(script) = self.script.take() {
+            self.spare = script.steps;
+        }
+    }
+}
+
+/// Hands over steps: those that one kernel does, and the others one by one. `own` is where the stream writes how far it is.
+///
+/// # Safety
+/// As for [`Step::run`].
+unsafe fn hand_over<R: Runtime>(
+    runtime: &R,
+    stream: R::Stream,
+    mut steps: &[Step],
+    own: u64,
+) -> Result<()> {
+    while !steps.is_empty() {
+        let count = short(steps, runtime.steps_at_once());
+        let (now, later) = steps.split_at(count.max(1));
+        // SAFETY: the caller's promise.
+        unsafe {
+            if count > 0 && now.iter().any(moves) {
+                runtime.run_steps(stream, &in_order(now, own))?;
+            } else {
+                one_by_one(runtime, stream, now)?;
+            }
+        }
+        steps = later;
+    }
+    Ok(())
+}
+
+/// Whether a step moves data.
+const fn moves(step: &Step) -> bool {
+    matches!(step, Step::Copy(_) | Step::Reduce(_))
+}
+
+/// Hands steps over one by one, flags that follow each other by one call.
+///
+/// # Safety
+/// As for [`Step::run`].
+unsafe fn one_by_one<R: Runtime>(runtime: &R, stream: R::Stream, steps: &[Step]) -> Result<()> {
+    let mut flags = Vec::with_capacity(steps.len());
+    // SAFETY: the caller's promise.
+    unsafe {
+        for step in steps {
+            if let Step::Memory(operation) = step {
+                flags.push(*operation);
+                continue;
+            }
+            if !flags.is_empty() {
+                runtime.operate(stream, &flags)?;
+                flags.clear();
+            }
+            step.run(runtime, stream)?;
+        }
+        match flags.is_empty() {
+            true => Ok(()),
+            false => runtime.operate(stream, &flags),
+        }
+    }
+}
+
+/// How many of the first steps one kernel does, of at most so many.
+fn short(steps: &[Step], most: usize) -> usize {
+    let is_one = |(at, step): (usize, &Step)| match step {
+        Step::Memory(_) => true,
+        Step::Check(check) => at.checked_sub(1).is_some_and(|before| {
+            let wait = MemoryOperation::Wait {
+                address: check.flag,
+                value: check.value,
+            };
+            matches!(steps[before], Step::Memory(found) if found == wait)
+        }),
+        Step::Copy(copy) => copy.repeat == 1 && is_short(copy.dst | copy.src, copy.bytes),
+        Step::Reduce(reduce) => {
+            let bytes = reduce.elements.saturating_mul(size(reduce.dtype));
+            reduce.repeat == 1 && is_short(reduce.dst | reduce.a | reduce.b, bytes)
+        }
+        Step::Scale(_) => false,
+    };
+    let all = steps.iter().take(most).enumerate();
+    let count = all.take_while(|step| is_one(*step)).count();
+    // A comparison goes with its wait.
+    match steps.get(count) {
+        Some(Step::Check(_)) => count.saturating_sub(1),
+        _ => count,
+    }
+}
+
+fn is_short(places: u64, bytes: u64) -> bool {
+    let most = match places.is_multiple_of(WHOLE) {
+        true => SHORT,
+        false => SHORT_APART,
+    };
+    bytes <= most
+}
+
+/// The same steps, in an order in which more of them are done at once: words before the flags among which they stand, and
+/// of the numbers that the stream writes to its own line the last.
+fn in_order(steps: &[Step], own: u64) -> Vec<Step> {
+    let mut all: Vec<Step> = Vec::with_capacity(steps.len());
+    let is_own = |step: &Step| matches!(step, Step::Memory(MemoryOperation::Write { address, .. }) if *address == own);
+    // Where the flags begin that nothing but words and flags stands behind.
+    let mut flags: Option<usize> = None;
+    for (at, step) in steps.iter().enumerate() {
+        if is_own(step) && steps[at + 1..].iter().any(is_own) {
+            continue;
+        }
+        match step {
+            Step::Memory(MemoryOperation::Word { address, .. }) => {
+                // Of a flag that is raised twice the second words must not come before the first flag.
+                let again = flags
+                    .is_some_and(|from| all[from..].iter().any(|step| is_of_line(step, *address)));
+                match flags {
+                    Some(from) if !again => {
+                        all.insert(from, *step);
+                        flags = Some(from + 1);
+                    }
+                    _ => {
+                        all.push(*step);
+                        flags = None;
+                    }
+                }
+            }
+            Step::Memory(MemoryOperation::Write { .. }) => {
+                flags.get_or_insert(all.len());
+                all.push(*step);
+            }
+            _ => {
+                flags = None;
+                all.push(*step);
+            }
+        }
+    }
+    all
+}
+
+/// Bytes of a flag line.
+const LINE: u64 = 64;
+
+/// Whether a step writes to the line of an address.
+fn is_of_line(step: &Step, of: u64) -> bool {
+    match step {
+        Step::Memory(
+            MemoryOperation::Word { address, .. } | MemoryOperation::Write { address, .. },
+        ) => address / LINE == of / LINE,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unisono_plugin::abi::{CommandCopy, CommandReduce};
+
+    use super::*;
+    use crate::FlagCommand;
+
+    const OWN: u64 = 0x9000;
+
+    fn wait(address: u64) -> Step {
+        Step::Memory(MemoryOperation::Wait { address, value: 1 })
+    }
+
+    fn word(address: u64) -> Step {
+        Step::Memory(MemoryOperation::Word { address, value: 2 })
+    }
+
+    fn flag(address: u64) -> Step {
+        Step::Memory(MemoryOperation::Write { address, value: 3 })
+    }
+
+    fn check(flag: u64) -> Step {
+        Step::Check(FlagCommand {
+            flag,
+            value: 1,
+            ..FlagCommand::default()
+        })
+    }
+
+    fn copy(src: u64, bytes: u64) -> Step {
+        Step::Copy(CommandCopy {
+            src,
+            bytes,
+            repeat: 1,
+            ..CommandCopy::zeroed()
+        })
+    }
+
+    /// Steps by a letter and the address that they write to or wait for.
+    fn names(steps: &[Step]) -> Vec<(char, u64)> {
+        let name = |step: &Step| match step {
+            Step::Memory(MemoryOperation::Wait { address, .. }) => ('w', *address),
+            Step::Memory(MemoryOperation::Word { address, .. }) => ('o', *address),
+            Step::Memory(MemoryOperation::Write { address, .. }) => ('f', *address),
+            Step::Check(on) => ('c', on.flag),
+            _ => ('d', 0),
+        };
+        steps.iter().map(name).collect()
+    }
+
+    #[test]
+    fn words_come_before_the_flags_among_which_they_stand() {
+        let steps = [copy(0, 8), word(8), flag(0), word(72), flag(64), flag(OWN)];
+        let found = names(&in_order(&steps, OWN));
+        let expected = [
+            ('d', 0),
+            ('o', 8),
+            ('o', 72),
+            ('f', 0),
+            ('f', 64),
+            ('f', OWN),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_stands_behind_a_wait_stays_there() {
+        let steps = [flag(0), wait(64), word(136), flag(128)];
+        assert_eq!(names(&in_order(&steps, OWN)), names(&steps));
+    }
+
+    #[test]
+    fn words_of_a_flag_that_is_raised_again_come_behind_it() {
+        let steps = [word(8), flag(0), word(8), flag(0), word(72), flag(64)];
+        let found = names(&in_order(&steps, OWN));
+        let expected = [('o', 8), ('f', 0), ('o', 8), ('o', 72), ('f', 0), ('f', 64)];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn only_the_last_of_its_own_numbers_is_written() {
+        let steps = [
+            wait(0),
+            flag(OWN),
+            wait(64),
+            flag(OWN),
+            copy(0, 8),
+            flag(OWN),
+        ];
+        let found = names(&in_order(&steps, OWN));
+        assert_eq!(found, [('w', 0), ('w', 64), ('d', 0), ('f', OWN)]);
+    }
+
+    #[test]
+    fn long_steps_and_those_at_odd_places_are_none_of_it() {
+        for (step, fits) in [
+            (copy(0, SHORT), true),
+            (copy(0, SHORT + 1), false),
+            (copy(4, SHORT_APART), true),
+            (copy(4, SHORT_APART + 1), false),
+            (Step::Reduce(CommandReduce::zeroed()), false),
+        ] {
+            let steps = [wait(0), step, flag(0)];
+            assert_eq!(short(&steps, 80), if fits { 3 } else { 1 }, "{step:?}");
+        }
+    }
+
+    /// A kernel that waits for a flag compares its words, too.
+    #[test]
+    fn a_comparison_goes_with_its_wait() {
+        let steps = [wait(0), check(0), wait(64), check(64)];
+        for (most, count) in [(80, 4), (4, 4), (3, 2), (2, 2), (1, 0)] {
+            assert_eq!(short(&steps, most), count, "{most}");
+        }
+        assert_eq!(short(&[wait(64), check(0)], 80), 0);
+        assert_eq!(short(&[check(0)], 80), 0);
+    }
+}
