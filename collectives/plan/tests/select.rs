@@ -818,7 +818,7 @@ fn pieces_that_cost_calls_of_a_driver_are_few() {
     };
     let fabric = |long_message_ps| {
         let speeds = Speeds {
-            message_ps: 1_000_000,
+            message_ps: 30_000,
             long_message_ps,
             reduce: Rate::bytes_per_second(1_000_000_000_000),
             copy: Rate::bytes_per_second(1_000_000_000_000),
@@ -830,11 +830,20 @@ fn pieces_that_cost_calls_of_a_driver_are_few() {
     let of = |fabric: &Fabric, bytes, pieces| {
         time(Algorithm::MeshTwoShot, Op::AllReduce, bytes, pieces, fabric)
     };
-    // Pieces of 64 KiB a rank are short, of more they are not: 2 phases of 7 messages out and in.
+    // Messages of 64 KiB are short, longer ones are not, in however short pieces: 2 phases of 7 out and in.
     let short = 8 * (64 << 10);
     assert_eq!(of(&cheap, short, 1), of(&dear, short, 1));
-    assert_eq!(of(&dear, 2 * short, 2), of(&cheap, 2 * short, 2));
-    let more = of(&dear, 2 * short, 1) - of(&cheap, 2 * short, 1);
-    assert_eq!(more, 28 * 4_500_000);
+    for pieces in [1, 2, 16] {
+        let more = of(&dear, 2 * short, pieces) - of(&cheap, 2 * short, pieces);
+        assert_eq!(more, 28 * 5_470_000 * u128::from(pieces));
+    }
+    // As many as slots ask for: shorter ones would not be cheaper.
+    let asked = Request {
+        slot_bytes: 2 * MIB,
+        ..request(Op::AllReduce, 256 * MIB)
+    };
+    let rules = force(Algorithm::MeshTwoShot, None);
+    let chosen = select(&asked, &dear, &rules).unwrap();
+    assert_eq!(chosen.winner().pieces, 16, "{chosen}");
     assert_ne!(cheap.fingerprint(), dear.fingerprint());
 }

@@ -400,12 +400,11 @@ unsafe impl Runtime for AscendRuntime {
             operations
                 .iter()
                 .try_for_each(|operation| match *operation {
-                    // SAFETY: words that the caller keeps until the stream is done with them.
                     MemoryOperation::Word { address, value }
                     | MemoryOperation::Write { address, value } => {
-                        check("aclrtValueWrite", unsafe {
-                            write(at(address)?, value, 0, handle)
-                        })
+                        // SAFETY: words that the caller keeps until the stream is done with them.
+                        let code = unsafe { write(at(address)?, value, 0, handle) };
+                        check("aclrtValueWrite", code)
                     }
                     // SAFETY: as above. 0: until what is there is not less.
                     MemoryOperation::Wait { address, value } => check("aclrtValueWait", unsafe {

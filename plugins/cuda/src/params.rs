@@ -17,6 +17,12 @@ pub(crate) const TABLE: &[Param] = &[
         true,
     ),
     Param::bool(
+        "together",
+        "A stream that has nothing under way does a batch of short steps by one kernel. Else each step is a call of the \
+         driver.",
+        true,
+    ),
+    Param::bool(
         "graphs",
         "Batches that come again and again run as graphs, one call each, where the driver can. Off: no \
          device has shown yet whether it is faster.",
@@ -34,6 +40,7 @@ pub(crate) const TABLE: &[Param] = &[
 pub(crate) struct Options {
     pub(crate) depth: u64,
     pub(crate) descriptors: bool,
+    pub(crate) together: bool,
     pub(crate) graphs: bool,
     pub(crate) topology: bool,
 }
@@ -43,6 +50,7 @@ impl Options {
         Ok(Self {
             depth: params.int("stream_depth")?.unsigned_abs(),
             descriptors: params.bool("share_by_descriptor")?,
+            together: params.bool("together")?,
             graphs: params.bool("graphs")?,
             topology: params.bool("topology")?,
         })

@@ -98,7 +98,7 @@ impl Instance for CudaInstance {
             let ids = self.devices.iter().map(|facts| facts.info.id).collect();
             let descriptors = self.options.descriptors;
             let opened = Opened::new(self.api, facts.clone(), ids, descriptors)?;
-            CudaRuntime::open(opened, self.options.graphs)
+            CudaRuntime::open(opened, self.options)
         })
     }
 

@@ -22,6 +22,7 @@ use crate::facts::Flush;
 use crate::foreign;
 use crate::graph::{self, Handle};
 use crate::kernels::Kernels;
+use crate::params::Options;
 
 /// Kinds of operations in a batch of the driver's.
 const WAIT_64: u64 = 4;
@@ -38,6 +39,8 @@ const PORTABLE_MAPPED: u32 = 3;
 pub struct CudaRuntime {
     device: Arc<Opened>,
     kernels: Kernels,
+    /// Short steps are done together.
+    together: bool,
     /// None where there are none, or none are wanted.
     graphs: Option<graph::Functions>,
 }
@@ -70,7 +73,7 @@ unsafe impl Sync for CudaEvent {}
 static PROCESS: Process<CudaRuntime> = Process::new();
 
 impl CudaRuntime {
-    pub(crate) fn open(device: Opened, graphs: bool) -> Result<Self> {
+    pub(crate) fn open(device: Opened, options: Options) -> Result<Self> {
         if !device.facts.stream_memory {
             return Err(Error::unsupported(format!(
                 "streams of {} cannot write and wait for 64-bit numbers in memory: a newer driver \
@@ -80,7 +83,10 @@ impl CudaRuntime {
         }
         let kernels = device.context.with(Kernels::load)?;
         Ok(Self {
-            graphs: graphs.then(|| graph::Functions::of(device.api)).flatten(),
+            graphs: (options.graphs)
+                .then(|| graph::Functions::of(device.api))
+                .flatten(),
+            together: options.together,
             device: Arc::new(device),
             kernels,
         })
@@ -367,7 +373,7 @@ unsafe impl Runtime for CudaRuntime {
     }
 
     fn steps_at_once(&self) -> usize {
-        STEPS
+        if self.together { STEPS } else { 0 }
     }
 
     unsafe fn run_steps(&self, stream: CudaStream, steps: &[Step]) -> Result<()> {

@@ -24,7 +24,7 @@ const FIRST_LEVEL: u128 = 64 << 10;
 /// 3.1 to 4.4 GB/s for 256 KiB and 1 MiB. `unisono tune --ranks 2` measures such plans; its calibration calls them
 /// `windowed`.
 const FRESH_BYTES_PER_SECOND: u64 = 4_000_000_000;
-/// The longest message that accelerators' streams do together with others.
+/// The longest message that accelerators' streams do at once.
 pub(super) const SHORT_MESSAGE: u128 = 64 << 10;
 /// Puts are not made smaller than this to stay in a cache: ranks would do little but take turns.
 const SMALL_PUT: u64 = 8 << 10;
@@ -69,8 +69,8 @@ pub struct Node {
 pub struct Speeds {
     /// Time that a rank spends on sending or on receiving one message, besides the bytes.
     pub message_ps: u64,
-    /// The same of a message of more than 64 KiB, if that is more: streams of accelerators do short ones
-    /// together.
+    /// The same of a piece of a message of more than 64 KiB, if that is more: streams of accelerators do short messages
+    /// at once.
     pub long_message_ps: u64,
     /// Time to switch from one rank to another that shares its core.
     pub switch_ps: u64,

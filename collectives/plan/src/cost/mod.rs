@@ -162,7 +162,8 @@ fn add_phase(cost: &mut Cost, phase: &Phase, pieces: u128, speeds: &Speeds) {
         rounds
     };
     let messages = 2 * fan * own_rounds * pieces;
-    let is_long = phase.bytes.num > SHORT_MESSAGE * phase.bytes.den * pieces;
+    // Pieces of a long message are not done together, however short they are.
+    let is_long = phase.bytes.num > SHORT_MESSAGE * phase.bytes.den;
     let long = if is_long { speeds.long_message_ps } else { 0 };
     let message = pattern.message_ps.max(speeds.message_ps.max(long).into());
     add(&mut cost.messages, messages.saturating_mul(message));

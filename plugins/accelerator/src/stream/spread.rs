@@ -118,7 +118,7 @@ impl<R: Runtime> AcceleratorStream<R> {
         }
         let gathered = std::mem::take(&mut self.spread.gathered);
         let done = self
-            .hand_over_together()
+            .not_together()
             .and_then(|()| self.spread_all(&gathered));
         self.spread.gathered = gathered;
         self.spread.gathered.clear();

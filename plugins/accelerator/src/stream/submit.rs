@@ -46,14 +46,15 @@ impl<R: Runtime> AcceleratorStream<R> {
 
     /// Takes the first commands of a batch that there is room for.
     pub(super) fn take(&mut self, batch: &Batch<'_, AcceleratorEvent<R>>) -> Result<u32> {
+        self.advance();
         self.begin_together();
         let taken = self.take_some(batch);
-        self.end_together();
+        // What was written down of a batch that failed is not handed over.
+        self.script = None;
         taken
     }
 
     fn take_some(&mut self, batch: &Batch<'_, AcceleratorEvent<R>>) -> Result<u32> {
-        self.advance();
         self.shared.refuse(None);
         let mut taken = 0;
         for command in batch {
@@ -85,7 +86,7 @@ impl<R: Runtime> AcceleratorStream<R> {
             self.mark(last);
             self.operations += 1;
             self.marks.push_back((last, self.operations));
-            if let Err(error) = self.flush().and_then(|()| self.hand_over_together()) {
+            if let Err(error) = self.flush().and_then(|()| self.end_together()) {
                 return Err(self.fail(error));
             }
         }
@@ -241,7 +242,7 @@ impl<R: Runtime> AcceleratorStream<R> {
     fn record_event(&mut self, event: &AcceleratorEvent<R>, number: u64) -> Result<()> {
         let (native, gates) = event.record();
         self.flush()?;
-        self.hand_over_together()?;
+        self.not_together()?;
         self.device.runtime.record(self.native, native)?;
         for gate in gates {
             self.push(MemoryOperation::Write {
@@ -258,7 +259,7 @@ impl<R: Runtime> AcceleratorStream<R> {
             Awaited::Nothing => {}
             Awaited::Native(native) => {
                 self.flush()?;
-                self.hand_over_together()?;
+                self.not_together()?;
                 self.device.runtime.wait_event(self.native, native)?;
             }
             Awaited::Gate(gate) => {

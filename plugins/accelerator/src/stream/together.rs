@@ -1,12 +1,14 @@
-//! Short steps that follow each other are done by one kernel, one after the other.
+//! A batch of short steps is done by one kernel, one step after the other.
 //!
 //! Each call of a runtime costs the host some microseconds, and its device some more between two of them; a short message is
-//! made of many. So where the runtime has a kernel for it, steps are written down, and those that wait, raise flags and move
-//! little are handed over as one launch. Flags alone go the usual way: the runtime's own calls take no place on the device.
+//! made of many. So where the runtime has a kernel for it, a batch that waits, raises flags and moves little is handed over as
+//! one launch. Flags alone go the usual way: the runtime's own calls take no place on the device.
 //!
 //! A kernel that waits takes such a place, and time. So nothing is done together where another process of the job uses the
 //! device too, in turns, nor what waits for a flag of this process alone, as such a flag is raised by a program's stream whose
-//! kernels may need the whole device.
+//! kernels may need the whole device. And only what a stream is given while it has nothing under way, so that it has one such
+//! kernel at most: with several queued behind each other, four ranks of one process on one device were seen to hang (an H200,
+//! driver 580), and long messages, which are many batches, gain nothing.
 #![allow(
     unsafe_code,
     reason = "calls the runtime with the addresses of commands"
@@ -34,6 +36,7 @@ impl<R: Runtime> AcceleratorStream<R> {
     pub(super) fn begin_together(&mut self) {
         let device = &*self.device;
         let may = device.runtime.steps_at_once() > 0
+            && self.completed >= self.accepted
             && self.tenure != Tenure::Common
             && self.recorded.is_empty()
             && !self.waits_for_own
@@ -46,60 +49,50 @@ impl<R: Runtime> AcceleratorStream<R> {
         }
     }
 
-    /// Hands over what was written down to be done together.
-    pub(super) fn hand_over_together(&mut self) -> Result<()> {
-        let Some(script) = &mut self.script else {
+    /// Hands over what was written down to be done together, the whole batch: by a kernel if that can be.
+    pub(super) fn end_together(&mut self) -> Result<()> {
+        let Some(steps) = self.take_together() else {
             return Ok(());
         };
-        if script.purpose != Purpose::Together {
-            return Ok(());
-        }
-        let mut steps = std::mem::take(&mut script.steps);
-        let own = self.shared.line.address();
+        let runtime = &*self.device.runtime;
+        let together = together(&steps, self.shared.line.address(), runtime.steps_at_once());
         // SAFETY: checked to be memory of the device; the submitter's promise keeps it.
-        let done = unsafe { hand_over(&*self.device.runtime, self.native, &steps, own) };
-        steps.clear();
-        script.steps = steps;
+        let done = unsafe {
+            match &together {
+                Some(together) => runtime.run_steps(self.native, together),
+                None => one_by_one(runtime, self.native, &steps),
+            }
+        };
+        self.spare = steps;
         done
     }
 
-    /// Steps are handed over at once again.
-    pub(super) fn end_together(&mut self) {
-        if let Some(script) = self.script.take() {
-            self.spare = script.steps;
-        }
+    /// Hands over what was written down one by one, as something comes that cannot be, and so what comes behind.
+    pub(super) fn not_together(&mut self) -> Result<()> {
+        let Some(steps) = self.take_together() else {
+            return Ok(());
+        };
+        // SAFETY: as above.
+        let done = unsafe { one_by_one(&*self.device.runtime, self.native, &steps) };
+        self.spare = steps;
+        done
+    }
+
+    fn take_together(&mut self) -> Option<Vec<Step>> {
+        let together = |script: &mut Script| script.purpose == Purpose::Together;
+        self.script.take_if(together).map(|script| script.steps)
     }
 }
 
-/// Hands over steps: those that one kernel does, and the others one by one. `own` is where the stream writes how far it is.
-///
-/// # Safety
-/// As for [`Step::run`].
-unsafe fn hand_over<R: Runtime>(
-    runtime: &R,
-    stream: R::Stream,
-    mut steps: &[Step],
-    own: u64,
-) -> Result<()> {
-    while !steps.is_empty() {
-        let count = short(steps, runtime.steps_at_once());
-        let (now, later) = steps.split_at(count.max(1));
-        // SAFETY: the caller's promise.
-        unsafe {
-            if count > 0 && now.iter().any(moves) {
-                runtime.run_steps(stream, &in_order(now, own))?;
-            } else {
-                one_by_one(runtime, stream, now)?;
-            }
-        }
-        steps = later;
+/// The steps that one kernel does, of at most so many, if there is something to move and all are short. `own` is where the
+/// stream writes how far it is.
+fn together(steps: &[Step], own: u64, most: usize) -> Option<Vec<Step>> {
+    let moves = |step: &Step| matches!(step, Step::Copy(_) | Step::Reduce(_));
+    if !steps.iter().any(moves) || !are_short(steps) {
+        return None;
     }
-    Ok(())
-}
-
-/// Whether a step moves data.
-const fn moves(step: &Step) -> bool {
-    matches!(step, Step::Copy(_) | Step::Reduce(_))
+    let all = in_order(steps, own);
+    (all.len() <= most).then_some(all)
 }
 
 /// Hands steps over one by one, flags that follow each other by one call.
@@ -128,10 +121,11 @@ unsafe fn one_by_one<R: Runtime>(runtime: &R, stream: R::Stream, steps: &[Step])
     }
 }
 
-/// How many of the first steps one kernel does, of at most so many.
-fn short(steps: &[Step], most: usize) -> usize {
-    let is_one = |(at, step): (usize, &Step)| match step {
+/// Whether each step is one that a kernel does beside others.
+fn are_short(steps: &[Step]) -> bool {
+    steps.iter().enumerate().all(|(at, step)| match step {
         Step::Memory(_) => true,
+        // It compares the words of the flag that it has waited for.
         Step::Check(check) => at.checked_sub(1).is_some_and(|before| {
             let wait = MemoryOperation::Wait {
                 address: check.flag,
@@ -145,14 +139,7 @@ fn short(steps: &[Step], most: usize) -> usize {
             reduce.repeat == 1 && is_short(reduce.dst | reduce.a | reduce.b, bytes)
         }
         Step::Scale(_) => false,
-    };
-    let all = steps.iter().take(most).enumerate();
-    let count = all.take_while(|step| is_one(*step)).count();
-    // A comparison goes with its wait.
-    match steps.get(count) {
-        Some(Step::Check(_)) => count.saturating_sub(1),
-        _ => count,
-    }
+    })
 }
 
 fn is_short(places: u64, bytes: u64) -> bool {
@@ -309,6 +296,10 @@ mod tests {
         assert_eq!(found, [('w', 0), ('w', 64), ('d', 0), ('f', OWN)]);
     }
 
+    fn are_together(steps: &[Step]) -> bool {
+        together(steps, OWN, 8).is_some()
+    }
+
     #[test]
     fn long_steps_and_those_at_odd_places_are_none_of_it() {
         for (step, fits) in [
@@ -318,19 +309,28 @@ mod tests {
             (copy(4, SHORT_APART + 1), false),
             (Step::Reduce(CommandReduce::zeroed()), false),
         ] {
-            let steps = [wait(0), step, flag(0)];
-            assert_eq!(short(&steps, 80), if fits { 3 } else { 1 }, "{step:?}");
+            assert_eq!(are_together(&[wait(0), step, flag(0)]), fits, "{step:?}");
         }
+    }
+
+    #[test]
+    fn flags_alone_and_more_than_a_kernel_takes_go_the_usual_way() {
+        assert!(!are_together(&[wait(0), flag(64)]));
+        assert!(are_together(&[copy(0, 8); 8]));
+        assert!(!are_together(&[copy(0, 8); 9]));
+        // What is left out of its own numbers does not count.
+        let mut marked = vec![flag(OWN); 7];
+        marked.extend([copy(0, 8); 7]);
+        marked.push(flag(OWN));
+        assert!(are_together(&marked));
     }
 
     /// A kernel that waits for a flag compares its words, too.
     #[test]
     fn a_comparison_goes_with_its_wait() {
-        let steps = [wait(0), check(0), wait(64), check(64)];
-        for (most, count) in [(80, 4), (4, 4), (3, 2), (2, 2), (1, 0)] {
-            assert_eq!(short(&steps, most), count, "{most}");
-        }
-        assert_eq!(short(&[wait(64), check(0)], 80), 0);
-        assert_eq!(short(&[check(0)], 80), 0);
+        let with = |steps: &[Step]| are_together(&[steps, &[copy(0, 8)]].concat());
+        assert!(with(&[wait(0), check(0), wait(64), check(64)]));
+        assert!(!with(&[wait(64), check(0)]));
+        assert!(!with(&[check(0)]));
     }
 }

@@ -40,6 +40,16 @@ fn cuda_with_every_operation_delayed() {
     conforms(&machine, "cuda", None, &["graphs=true"]);
 }
 
+/// As an operator has it who wants no kernels that wait.
+#[test]
+fn cuda_with_each_step_by_itself() {
+    let test = "cuda_with_each_step_by_itself";
+    let Some(machine) = Emulated::new(test, "h100x8", |text| text) else {
+        return;
+    };
+    conforms(&machine, "cuda", None, &["together=false"]);
+}
+
 #[test]
 fn rocm_on_eight_mi300x() {
     let test = "rocm_on_eight_mi300x";
