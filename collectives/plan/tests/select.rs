@@ -4,7 +4,9 @@ use unisono_plan::cost::{
     Fabric, FabricError, Link, Measurements, Node, Picoseconds, PlanName, Point, Port, Rate, Reads,
     Speeds, bus_factor, predict,
 };
-use unisono_plan::select::{Override, Overrides, Plan, Request, SelectError, Selection, select};
+use unisono_plan::select::{
+    Override, Overrides, Plan, Request, SelectError, Selection, exactly, select,
+};
 use unisono_plan::template::Family;
 use unisono_plan::{Algorithm, Op, OpKind};
 
@@ -344,10 +346,9 @@ fn devices_write_windows_in_one_piece() {
             windows: true,
             ..request(Op::AllGather, 64 * MIB)
         };
-        let windowed = force(Algorithm::MeshOneShot, Some(true));
-        let chosen = select(&ask, fabric, &windowed).unwrap();
-        assert!(chosen.winner().windowed, "{chosen}");
-        chosen.winner().pieces
+        let plan = Plan::Flat(Algorithm::MeshOneShot);
+        let over_windows = exactly(&ask, fabric, plan, true, ask.slot_bytes);
+        over_windows.unwrap().pieces
     };
     assert_eq!(pieces(&classical(4)), 1);
     assert!(pieces(&shared_memory(4, 4)) > 1);
@@ -804,46 +805,4 @@ fn the_root_of_ranks_that_share_cores_has_one_to_itself() {
     let few = time(Algorithm::MeshOneShot, rooted[0], 0, 1, &fabric);
     let many = time(Algorithm::MeshOneShot, rooted[0], 64 << 10, 1, &fabric);
     assert_near(many - few, 11 * (64 << 10) * 250);
-}
-
-/// Streams of accelerators do short messages together, and spend more on each long one: such messages are cut into few.
-#[test]
-fn pieces_that_cost_calls_of_a_driver_are_few() {
-    let link = Link {
-        alpha_ps: 2_000_000,
-        rate: Rate::bytes_per_second(450_000_000_000),
-        by_core: false,
-        message_ps: 0,
-        port: None,
-    };
-    let fabric = |long_message_ps| {
-        let speeds = Speeds {
-            message_ps: 30_000,
-            long_message_ps,
-            reduce: Rate::bytes_per_second(1_000_000_000_000),
-            copy: Rate::bytes_per_second(1_000_000_000_000),
-            ..Speeds::default()
-        };
-        Fabric::uniform(8, speeds, link).unwrap()
-    };
-    let [cheap, dear] = [0, 5_500_000].map(fabric);
-    let of = |fabric: &Fabric, bytes, pieces| {
-        time(Algorithm::MeshTwoShot, Op::AllReduce, bytes, pieces, fabric)
-    };
-    // Messages of 64 KiB are short, longer ones are not, in however short pieces: 2 phases of 7 out and in.
-    let short = 8 * (64 << 10);
-    assert_eq!(of(&cheap, short, 1), of(&dear, short, 1));
-    for pieces in [1, 2, 16] {
-        let more = of(&dear, 2 * short, pieces) - of(&cheap, 2 * short, pieces);
-        assert_eq!(more, 28 * 5_470_000 * u128::from(pieces));
-    }
-    // As many as slots ask for: shorter ones would not be cheaper.
-    let asked = Request {
-        slot_bytes: 2 * MIB,
-        ..request(Op::AllReduce, 256 * MIB)
-    };
-    let rules = force(Algorithm::MeshTwoShot, None);
-    let chosen = select(&asked, &dear, &rules).unwrap();
-    assert_eq!(chosen.winner().pieces, 16, "{chosen}");
-    assert_ne!(cheap.fingerprint(), dear.fingerprint());
 }

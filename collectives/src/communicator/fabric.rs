@@ -20,10 +20,6 @@ use crate::world::World;
 /// puts, waits, combines and waits for a line to come from another core; a calibration per cluster
 /// replaces it where there is one.
 const MESSAGE_PS: u64 = 30_000;
-/// What the stream of an accelerator spends at each end of a long message, for which its driver is called: a wait, a copy or
-/// a reduction, a signal. An H200's (vendor-docs/results/gpu.md); those of other vendors are not measured, nor are short
-/// ones of several devices, which count as between CPUs.
-const LONG_BY_STREAM_PS: u64 = 5_500_000;
 /// What a core spends at each end of a message that the operating system carries: a call into the kernel, which on one
 /// machine does the other end's part of the protocol too. A third of an exchange of 4 B of two ranks over TCP on loopback
 /// (`unisono bench all_reduce --without-links shm`), which is one such message each way.
@@ -157,10 +153,8 @@ fn with_links(
         .filter(|r| *r > 0)
         .min();
     let reduce = reduce.map_or(Rate::UNKNOWN, Rate::bytes_per_second);
-    let on_cpus = members.iter().all(|member| world.is_cpu(*member));
     let ranks = Speeds {
         message_ps: MESSAGE_PS,
-        long_message_ps: if on_cpus { 0 } else { LONG_BY_STREAM_PS },
         switch_ps: SWITCH_PS,
         reduce,
         copy: reduce,

@@ -24,8 +24,6 @@ const FIRST_LEVEL: u128 = 64 << 10;
 /// 3.1 to 4.4 GB/s for 256 KiB and 1 MiB. `unisono tune --ranks 2` measures such plans; its calibration calls them
 /// `windowed`.
 const FRESH_BYTES_PER_SECOND: u64 = 4_000_000_000;
-/// The longest message that accelerators' streams do at once.
-pub(super) const SHORT_MESSAGE: u128 = 64 << 10;
 /// Puts are not made smaller than this to stay in a cache: ranks would do little but take turns.
 const SMALL_PUT: u64 = 8 << 10;
 
@@ -69,9 +67,6 @@ pub struct Node {
 pub struct Speeds {
     /// Time that a rank spends on sending or on receiving one message, besides the bytes.
     pub message_ps: u64,
-    /// The same of a piece of a message of more than 64 KiB, if that is more: streams of accelerators do short messages
-    /// at once.
-    pub long_message_ps: u64,
     /// Time to switch from one rank to another that shares its core.
     pub switch_ps: u64,
     /// Reduction, in bytes of result.
@@ -404,9 +399,6 @@ impl Fabric {
         let speeds = &self.speeds;
         hash.add(u64::from(self.ranks));
         hash.add(speeds.message_ps);
-        if speeds.long_message_ps > 0 {
-            hash.add(speeds.long_message_ps);
-        }
         hash.add(speeds.switch_ps);
         for rate in [speeds.reduce, speeds.copy, speeds.port] {
             hash.add(rate.get().unwrap_or(0));

@@ -25,7 +25,6 @@ use crate::algorithms::{Algorithm, Unsupported};
 use crate::ir::Op;
 
 pub use bandwidth::{BusFactor, bus_factor};
-use fabric::SHORT_MESSAGE;
 pub use fabric::{Fabric, FabricError, Link, Node, Port, Reads, Speeds};
 pub use measured::{Measurements, PlanName, Point};
 use phases::{Overlap, Phase};
@@ -162,9 +161,6 @@ fn add_phase(cost: &mut Cost, phase: &Phase, pieces: u128, speeds: &Speeds) {
         rounds
     };
     let messages = 2 * fan * own_rounds * pieces;
-    // Pieces of a long message are not done together, however short they are.
-    let is_long = phase.bytes.num > SHORT_MESSAGE * phase.bytes.den;
-    let long = if is_long { speeds.long_message_ps } else { 0 };
-    let message = pattern.message_ps.max(speeds.message_ps.max(long).into());
+    let message = pattern.message_ps.max(u128::from(speeds.message_ps));
     add(&mut cost.messages, messages.saturating_mul(message));
 }

@@ -19,6 +19,8 @@ fn on_first(plugin: &'static str) -> impl Fn(&mut InitOptions) + Send + Sync + C
         own_device(plugin)(options);
         options.plugins = vec![PluginRequest::named(plugin)];
         options.device = Some((plugin.to_owned(), 0));
+        // Many communicators, whose slots would take most of the time to be zeroed.
+        options.memory.slot = Some(128 << 10);
     }
 }
 
