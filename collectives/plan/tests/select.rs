@@ -4,9 +4,7 @@ use unisono_plan::cost::{
     Fabric, FabricError, Link, Measurements, Node, Picoseconds, PlanName, Point, Port, Rate, Reads,
     Speeds, bus_factor, predict,
 };
-use unisono_plan::select::{
-    Override, Overrides, Plan, Request, SelectError, Selection, exactly, select,
-};
+use unisono_plan::select::{Override, Overrides, Plan, Request, SelectError, Selection, select};
 use unisono_plan::template::Family;
 use unisono_plan::{Algorithm, Op, OpKind};
 
@@ -336,22 +334,6 @@ fn windows_win_where_they_are_and_are_refused_where_not() {
     let with = select(&ask, &fabric, &Overrides::NONE).unwrap();
     assert!(with.winner().windowed, "{with}");
     assert!(with.winner().predicted() < without.winner().predicted());
-}
-
-/// Cores write what their caches hold at a time; devices would only get more commands.
-#[test]
-fn devices_write_windows_in_one_piece() {
-    let pieces = |fabric: &Fabric| {
-        let ask = Request {
-            windows: true,
-            ..request(Op::AllGather, 64 * MIB)
-        };
-        let plan = Plan::Flat(Algorithm::MeshOneShot);
-        let over_windows = exactly(&ask, fabric, plan, true, ask.slot_bytes);
-        over_windows.unwrap().pieces
-    };
-    assert_eq!(pieces(&classical(4)), 1);
-    assert!(pieces(&shared_memory(4, 4)) > 1);
 }
 
 #[test]

@@ -137,9 +137,8 @@ pub unsafe trait Runtime: Send + Sync + Sized + 'static {
     fn steps_at_once(&self) -> usize {
         0
     }
-    /// Does steps one after the other in one kernel: no more than [`steps_at_once`](Self::steps_at_once); copies and
-    /// reductions are of one piece, a comparison stands behind the wait for its flag, and
-    /// nothing is scaled.
+    /// Does steps one after the other in one kernel: no more than [`steps_at_once`](Self::steps_at_once). Copies and
+    /// reductions are of one piece, a comparison stands behind the wait for its flag, and nothing is scaled.
     ///
     /// # Safety
     /// As [`copy`](Self::copy).

@@ -33,6 +33,9 @@ typedef unsigned long long u64;
 // are counted, those of flags apart.
 enum Access { READ = 0, WRITE = 1, READ_FLAG = 2, WRITE_FLAG = 3 };
 
+// Kernels with barriers share variables among the threads of their block (SHARED), and take turns at them by `exchange`. Not
+// on AMD's devices, which have no such kernel.
+
 #if defined(__NVPTX__)
 
 DEVICE u64 thread_index() { return __nvvm_read_ptx_sreg_tid_x(); }

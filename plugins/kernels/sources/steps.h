@@ -10,13 +10,13 @@
 
 // What a step does, and what its numbers are.
 enum StepKind {
-  STEP_WAIT = 0,   // address, value: until what lies there is not behind it, cyclically
-  STEP_EXPECT = 1, // the same of a flag, then its words are compared: flag, value, found, command; the next step holds them
-  STEP_WORDS = 2,
-  STEP_WORD = 3,   // address, value: stores a word that a later flag tells of
-  STEP_FLAG = 4,   // address, value: stores it behind all that came before
-  STEP_COPY = 5,   // dst, src, bytes
-  STEP_REDUCE = 6, // dst, a, b, elements; divisor, and above it the reduction and the type by their numbers
+  STEP_WAIT = 0,     // address, value: until what lies there is not behind it, cyclically
+  STEP_EXPECT = 1,   // flag, value, found, command: the same, then its words are compared with the next step
+  STEP_EXPECTED = 2, // three words: what the step before expects
+  STEP_WORD = 3,     // address, value: stores a word that a later flag tells of
+  STEP_FLAG = 4,     // address, value: stores it behind all that came before
+  STEP_COPY = 5,     // dst, src, bytes
+  STEP_REDUCE = 6,   // dst, a, b, elements; divisor, and above it the reduction and the type by their numbers
 };
 
 struct Step {
@@ -128,8 +128,8 @@ DEVICE u64 end_of_run(const Steps &steps, u64 i) {
   if (kind >= STEP_COPY) {
     return end;
   }
-  bool waits = kind <= STEP_WORDS;
-  while (end < steps.count && (waits ? steps.at[end].kind <= STEP_WORDS : steps.at[end].kind == kind)) {
+  bool waits = kind <= STEP_EXPECTED;
+  while (end < steps.count && (waits ? steps.at[end].kind <= STEP_EXPECTED : steps.at[end].kind == kind)) {
     end++;
   }
   return end;

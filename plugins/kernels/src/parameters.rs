@@ -129,7 +129,7 @@ pub struct Operation {
 /// Steps of one launch of `unisono_steps`, at most.
 pub const STEPS: usize = 80;
 
-/// The parameter of `unisono_steps`, as in `steps.h`.
+/// The parameter of `unisono_steps`, as in `steps.h`. What adds a step panics where there are [`STEPS`] already.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
@@ -157,17 +157,10 @@ impl Default for Steps {
     }
 }
 
-/// All of them panic where there is no room for more than [`STEPS`].
 impl Steps {
     fn push(&mut self, kind: u64, at: [u64; 5]) {
         self.at[self.count as usize] = Step { kind, at };
         self.count += 1;
-    }
-
-    /// How many there are.
-    #[must_use]
-    pub const fn count(&self) -> usize {
-        self.count as usize
     }
 
     /// Waits until what lies at an address is not behind a number, cyclically.

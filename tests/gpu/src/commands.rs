@@ -3,16 +3,12 @@
 
 use std::time::{Duration, Instant};
 
-use unisono::hal::{Batch, Device, MemoryKind, MemoryRequest, Reduce};
+use unisono::hal::{Batch, Device, MemoryKind, MemoryRequest};
 use unisono_emulated_tests::Values;
 
 use crate::Scale;
 use crate::collectives::median;
-use crate::copies::{finish, start};
-
-/// Numbers of the contract: a sum of floats of 32 bits.
-const F32: u16 = 11;
-const SUM: u16 = 1;
+use crate::copies::{add, finish, start};
 
 /// Repeats of each measurement.
 const ROUNDS: usize = 15;
@@ -83,20 +79,7 @@ impl Bench<'_> {
         let (to, from) = (self.to.address(), self.from.address());
         match what {
             What::Copy(bytes) => batch.copy(to, from, bytes),
-            What::Reduce(bytes) => batch.reduce(&Reduce {
-                dst: to,
-                a: to,
-                b: from,
-                elements: bytes / 4,
-                repeat: 1,
-                dst_stride: 0,
-                a_stride: 0,
-                b_stride: 0,
-                dtype: F32,
-                reduction: SUM,
-                divisor: 0,
-                streaming: false,
-            }),
+            What::Reduce(bytes) => add(batch, to, from, bytes / 4),
             What::Signal => batch.signal(self.line(At::Told), self.line(At::ToldRaised), 0, None),
             What::Piece(bytes) => {
                 batch.wait(self.line(At::Ahead), self.line(At::AheadAwaited), None);

@@ -3,11 +3,33 @@
 
 use std::time::{Duration, Instant};
 
-use unisono::hal::{Batch, Device, Queue, State, Stream};
+use unisono::hal::{Batch, Device, Queue, Reduce, State, Stream};
 use unisono_emulated_tests::Values;
 
 /// How long a stream may take before it is taken for stuck.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Numbers of the contract: a sum of floats of 32 bits.
+const F32: u16 = 11;
+const SUM: u16 = 1;
+
+/// Adds as many floats of 32 bits to others, in place.
+pub fn add(batch: &mut Batch, to: u64, from: u64, elements: u64) {
+    batch.reduce(&Reduce {
+        dst: to,
+        a: to,
+        b: from,
+        elements,
+        repeat: 1,
+        dst_stride: 0,
+        a_stride: 0,
+        b_stride: 0,
+        dtype: F32,
+        reduction: SUM,
+        divisor: 0,
+        streaming: false,
+    });
+}
 
 /// Hands a batch over and waits; how long it took.
 ///

@@ -4,18 +4,14 @@
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use unisono::hal::{Batch, Reduce};
+use unisono::hal::Batch;
 use unisono::plan::Op;
 use unisono_emulated_tests::Values;
 use unisono_tests::threads;
 
 use crate::collectives::{Home, Prepared};
-use crate::copies::{finish, run, start};
+use crate::copies::{add, finish, run, start};
 use crate::{Scale, first_device};
-
-/// Numbers of the contract: a sum of floats of 32 bits.
-const F32: u16 = 11;
-const SUM: u16 = 1;
 
 /// Each alone, and both at once.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,20 +42,7 @@ pub fn measure(scale: Scale) -> Overlap {
         // SAFETY: memory of this function's, which waits for all that uses it.
         let mut batch = unsafe { Batch::new() };
         for _ in 0..8 {
-            batch.reduce(&Reduce {
-                dst: data.address(),
-                a: data.address(),
-                b: data.address(),
-                elements: elements as u64,
-                repeat: 1,
-                dst_stride: 0,
-                a_stride: 0,
-                b_stride: 0,
-                dtype: F32,
-                reduction: SUM,
-                divisor: 0,
-                streaming: false,
-            });
+            add(&mut batch, data.address(), data.address(), elements as u64);
         }
         ready.wait();
         let first = world.rank() == 0;

@@ -8,7 +8,8 @@ use unisono_tests::threads;
 
 use crate::{Scale, first_device};
 
-/// Elements of a message, but for the random ones: some that fit no vector, and of more than one piece of a kernel's.
+/// Elements of a message, but for the random ones: some that fill no vector, one, and more than one kernel takes of most
+/// types.
 const LENGTHS: [usize; 3] = [301, 1, 5000];
 /// How long a call may take: what hangs is to be an error.
 const PATIENCE: Duration = Duration::from_secs(20);

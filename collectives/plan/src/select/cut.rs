@@ -152,3 +152,39 @@ impl<'a> Message<'a> {
         elements.saturating_mul(u64::from(self.element_bytes))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::{Link, Rate, Speeds};
+    use crate::ir::Op;
+
+    fn pieces_over_windows(by_core: bool) -> u64 {
+        let link = Link {
+            alpha_ps: 150_000,
+            rate: Rate::bytes_per_second(8_000_000_000),
+            by_core,
+            message_ps: 0,
+            port: None,
+        };
+        let fabric = Fabric::uniform(4, Speeds::default(), link).unwrap();
+        let request = Request {
+            op: Op::AllGather,
+            bytes: 64 << 20,
+            element_bytes: 4,
+            slot_bytes: 128 << 10,
+            windows: true,
+            readable: false,
+            deterministic: false,
+        };
+        let plan = Plan::Flat(Algorithm::MeshOneShot);
+        let message = Message::new(plan, true, &request, &fabric).unwrap();
+        message.cheapest_cut(request.slot_bytes).unwrap().pieces
+    }
+
+    #[test]
+    fn cores_write_windows_by_pieces_and_devices_at_once() {
+        assert_eq!(pieces_over_windows(false), 1);
+        assert!(pieces_over_windows(true) > 1);
+    }
+}

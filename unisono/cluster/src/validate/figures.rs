@@ -78,7 +78,7 @@ fn timeouts(context: &mut Context<'_>) {
 
 fn memory(context: &mut Context<'_>) {
     let memory = &context.cluster.memory;
-    // Without it slots shrink to the budget, down to the smallest.
+    // Without it slots shrink to the budget, down to this.
     let size = memory.slot.unwrap_or(Bytes::kib(4));
     let slot = size.get();
     if slot == 0 || !slot.is_multiple_of(LINE) {
