@@ -1,6 +1,7 @@
 //! Long calls over sockets alone, whose bytes land where they belong: right with every plan, wherever buffers lie, and
 //! nothing lands any more once a call has failed.
 
+use std::sync::Barrier;
 use std::time::Duration;
 
 use unisono::plan::OpKind;
@@ -140,12 +141,14 @@ fn long_calls_of_every_plan_are_right() {
 #[test]
 fn nothing_lands_after_a_call_has_failed() {
     for delay in [5, 15, 40] {
+        // Not the communicator's barrier: the abort could meet a rank that has not left it yet.
+        let ready = Barrier::new(2);
         threads(
             2,
             |options| by(options, OpKind::Broadcast, Algorithm::MeshOneShot),
             move |world| {
                 let mut data = vec![7 - 7 * world.rank() as u8; 512 << 20];
-                world.barrier().expect("barrier");
+                ready.wait();
                 let abort = world.abort_handle();
                 let is_receiver = world.rank() == 1;
                 let failed = std::thread::scope(|scope| {
