@@ -589,6 +589,13 @@ impl Peer {
         self.received += 1;
     }
 
+    /// The same of a small put that lies here, whose blocks are not asked for.
+    #[inline]
+    pub(super) fn take_at(&mut self, place: u64) {
+        self.current = place;
+        self.received += 1;
+    }
+
     /// Wait for the next put from the peer, which has these blocks, and `bytes` in all.
     pub(super) fn await_data(
         &mut self,

@@ -13,6 +13,7 @@
 //! calls later, so that a rank may run ahead of the others. See [`Owed`].
 
 mod answers;
+mod at_once;
 pub(super) mod flag;
 mod in_place;
 mod owed;
@@ -115,6 +116,10 @@ enum Move {
         elements: u32,
         last: bool,
     },
+    /// All that begins, fills and raises a small put, if that can be done at once: the moves behind this one are that.
+    Put { to: u32, src: Spot, bytes: u32 },
+    /// Waits for a small put, `uses` it by a copy or a sum and gives it back, likewise.
+    Get { from: u32, bytes: u32, uses: bool },
 }
 
 /// An offset in one of the memories of a call.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use unisono_plan::{Action, Blocks, Buffer, Op, Place, Step, Value, ir};
 
-use super::{Direct, Move, Space, Spot, in_place, owed};
+use super::{Direct, Move, Space, Spot, at_once, in_place, owed};
 use crate::execute::op::Planned;
 use crate::execute::place::{Resolved, merged};
 
@@ -78,6 +78,8 @@ impl Direct {
             if matches!(op, Op::Recv { .. }) {
                 owed::mark_held(&mut moves, |_| true);
             }
+        } else {
+            (moves, steps) = at_once::shorten(&moves, &steps);
         }
         let mut direct = Self {
             moves: moves.into(),

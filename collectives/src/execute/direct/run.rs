@@ -190,40 +190,29 @@ impl Running {
                         return Ran::Waits(false);
                     }
                 }
-                Move::Copy { dst, src, bytes } => {
-                    let (dst, src) = (around.at(&bases, dst), around.at(&bases, src));
-                    if dst != src {
-                        // SAFETY: the call's buffers, scratch and slots, which are plain memory here;
-                        // the plan's verifier has shown that nothing else uses the destination now.
-                        // Two places of one plan are equal or apart.
-                        unsafe { copy(dst, src, bytes) };
+                Move::Copy { .. } | Move::Reduce { .. } => {
+                    if let Err(error) = around.compute(next, op.planned, &bases) {
+                        return Ran::Failed(error);
                     }
                 }
-                Move::Reduce {
-                    dst,
-                    a,
-                    b,
-                    elements,
-                    last,
-                } => {
-                    let planned = op.planned;
-                    let reduce = Reduce {
-                        dst: around.at(&bases, dst),
-                        a: around.at(&bases, a),
-                        b: around.at(&bases, b),
-                        elements: u64::from(elements),
-                        repeat: 1,
-                        dst_stride: 0,
-                        a_stride: 0,
-                        b_stride: 0,
-                        dtype: planned.dtype,
-                        reduction: planned.reduction,
-                        divisor: if last { planned.divisor } else { 0 },
-                        streaming: false,
-                    };
-                    // SAFETY: as above.
-                    if let Err(error) = unsafe { around.cpu.reduce(&reduce) } {
-                        return Ran::Failed(error);
+                Move::Put { to, src, bytes } => {
+                    let src = around.at(&bases, src);
+                    if around.put_at_once(op.words, to, src, bytes) {
+                        self.next += if bytes > 0 { 3 } else { 2 };
+                    }
+                }
+                Move::Get { from, bytes, uses } => {
+                    if around.take_at_once(op.words, from, bytes) {
+                        self.next += 1;
+                        if uses {
+                            self.next += 1;
+                            let used = &direct.moves[self.next];
+                            if let Err(error) = around.compute(used, op.planned, &bases) {
+                                return Ran::Failed(error);
+                            }
+                        }
+                        self.next += 1;
+                        around.release(from, false, None);
                     }
                 }
             }
@@ -290,6 +279,53 @@ pub(in crate::execute) enum Pending {
 }
 
 impl Around<'_> {
+    /// Copies or combines.
+    #[inline]
+    fn compute(
+        &self,
+        step: &Move,
+        planned: &Planned,
+        bases: &[u64; 4],
+    ) -> unisono_hal::Result<()> {
+        match *step {
+            Move::Copy { dst, src, bytes } => {
+                let (dst, src) = (self.at(bases, dst), self.at(bases, src));
+                if dst != src {
+                    // SAFETY: the call's buffers, scratch and slots, which are plain memory here;
+                    // the plan's verifier has shown that nothing else uses the destination now.
+                    // Two places of one plan are equal or apart.
+                    unsafe { copy(dst, src, bytes) };
+                }
+                Ok(())
+            }
+            Move::Reduce {
+                dst,
+                a,
+                b,
+                elements,
+                last,
+            } => {
+                let reduce = Reduce {
+                    dst: self.at(bases, dst),
+                    a: self.at(bases, a),
+                    b: self.at(bases, b),
+                    elements: u64::from(elements),
+                    repeat: 1,
+                    dst_stride: 0,
+                    a_stride: 0,
+                    b_stride: 0,
+                    dtype: planned.dtype,
+                    reduction: planned.reduction,
+                    divisor: if last { planned.divisor } else { 0 },
+                    streaming: false,
+                };
+                // SAFETY: as above.
+                unsafe { self.cpu.reduce(&reduce) }
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// An address, by where the spaces begin that are no peer's.
     #[inline]
     fn at(&self, bases: &[u64; 4], spot: Spot) -> u64 {
@@ -387,7 +423,7 @@ impl Around<'_> {
             }
             return;
         };
-        peer.fetch_ahead(own, bytes);
+        peer.fetch_ahead(bytes);
         let Line { flag, counter } = peer.raised(own);
         peer.sent += 1;
         // SAFETY: the flag is in the peer's arena, which the lane keeps imported; else as above.
@@ -512,8 +548,8 @@ impl Around<'_> {
     }
 
     #[inline]
-    fn note(&mut self, bell: u64) {
-        if bell != 0 {
+    pub(super) fn note(&mut self, bell: u64) {
+        if bell != 0 && self.bells.last() != Some(&bell) {
             self.bells.push(bell);
         }
     }
@@ -524,7 +560,7 @@ impl Around<'_> {
 /// # Safety
 /// As for [`std::ptr::copy_nonoverlapping`].
 #[inline]
-unsafe fn copy(dst: u64, src: u64, bytes: u32) {
+pub(super) unsafe fn copy(dst: u64, src: u64, bytes: u32) {
     let (dst, src) = (dst as usize as *mut u8, src as usize as *const u8);
     // SAFETY: the caller's promise. Numbers that are known make single moves.
     unsafe {
@@ -539,15 +575,25 @@ unsafe fn copy(dst: u64, src: u64, bytes: u32) {
 /// Where the next put is to be filled, if its peer has room for it.
 #[inline(always)]
 fn place_for(own: &Own, peer: &mut Peer, bytes: u64) -> Option<u64> {
-    if let Some(credits) = peer.lacks_credits(own, peer.rooms_of(own, bytes)) {
-        let Line { flag, counter } = peer.credit();
-        // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
-        if !unsafe { flag::pass(flag, counter, credits - peer.credits(), None) } {
-            return None;
-        }
+    let rooms = peer.rooms_of(own, bytes);
+    has_room(own, peer, rooms)
+        .then(|| peer.free_fill(own, bytes))
+        .flatten()
+}
+
+/// Whether the peer has room for the next put, of those for which it has so many rooms. Takes the credits that say so.
+#[inline(always)]
+pub(super) fn has_room(own: &Own, peer: &mut Peer, rooms: u32) -> bool {
+    let Some(credits) = peer.lacks_credits(own, rooms) else {
+        return true;
+    };
+    let Line { flag, counter } = peer.credit();
+    // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
+    let given = unsafe { flag::pass(flag, counter, credits - peer.credits(), None) };
+    if given {
         peer.have_credits(credits);
     }
-    peer.free_fill(own, bytes)
+    given
 }
 
 /// Whether the next put of a peer has come already.

@@ -1,8 +1,8 @@
 //! Where the flags and counters of a pair lie for the CPU, and its small puts: worked out once, as each short call
 //! needs some of them.
 
-use super::{Own, Peer, Room, Way};
-use crate::arena::{COUNTER, Counter, INLINE_OFFSET, LINE};
+use super::{Fetch, Own, Peer, Way};
+use crate::arena::{COUNTER, Counter, INLINE, INLINE_OFFSET, LINE};
 use crate::execute::direct::flag::fetch_to_write;
 
 /// So many puts before one writes its lines, they are asked for: time enough for them to come, and far enough ahead of
@@ -26,6 +26,55 @@ pub(super) struct Lines {
     /// Both credit flags, and the counters that are this rank's.
     credit: Line,
     far_credit: Line,
+    /// Where the peer's memory is as plain as this rank's.
+    plain: Option<Plain>,
+}
+
+/// How small puts go between this rank and a peer whose memory is mapped and the CPU's, as its own is.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::execute) struct Plain {
+    /// Rings are of a power of two: what is left of a number is its flag's.
+    mask: u64,
+    /// The most bytes of a small put.
+    small_bytes: u64,
+    /// Rung when the peer's flags were raised.
+    pub bell: u64,
+}
+
+impl Plain {
+    fn of(peer: &Peer, own: &Own) -> Option<Self> {
+        let flags = u64::from(own.flags);
+        match peer.way {
+            Way::Mapped {
+                bell,
+                inline: true,
+                fetch,
+                ..
+            } if fetch == Fetch::default()
+                && peer.slot_credits.is_none()
+                && flags.is_power_of_two() =>
+            {
+                Some(Self {
+                    mask: flags - 1,
+                    small_bytes: own.small_bytes,
+                    bell,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Small puts that there is room for.
+    #[inline]
+    pub(in crate::execute) fn rooms(self) -> u32 {
+        self.mask as u32 + 1
+    }
+
+    /// The number of the data flag of a put.
+    #[inline]
+    pub(in crate::execute) fn flag_of(self, number: u64) -> u32 {
+        (number & self.mask) as u32
+    }
 }
 
 /// A flag and this rank's counter for it.
@@ -60,13 +109,35 @@ impl Peer {
                 flag: far + arena.credit_flag(own.rank),
                 counter: counter(Counter::CreditSignal),
             },
+            plain: Plain::of(self, own),
         };
+    }
+
+    /// How a put of so many bytes goes, either way, if it is a small one between plain memories.
+    #[inline]
+    pub(in crate::execute) fn plain(&self, bytes: u32) -> Option<Plain> {
+        (self.lines.plain).filter(|plain| u64::from(bytes) <= plain.small_bytes)
+    }
+
+    /// Where a small put between plain memories lies.
+    #[inline]
+    pub(in crate::execute) fn place(&self, flag: u32, bytes: u32, far: bool) -> u64 {
+        match u64::from(bytes) <= INLINE {
+            true => self.in_line(flag, far),
+            false => self.small(flag, far),
+        }
     }
 
     /// The flag that the next put of the peer raises.
     #[inline]
     pub(in crate::execute) fn awaited(&self, own: &Own) -> Line {
-        let number = u64::from(self.next_data(own));
+        self.awaits(self.next_data(own))
+    }
+
+    /// The flag of this number that the peer raises.
+    #[inline]
+    pub(in crate::execute) fn awaits(&self, number: u32) -> Line {
+        let number = u64::from(number);
         Line {
             flag: self.lines.data + number * LINE,
             counter: self.lines.waits + number * COUNTER,
@@ -76,7 +147,13 @@ impl Peer {
     /// The flag that the next put to the peer raises, over a mapped link.
     #[inline]
     pub(in crate::execute) fn raised(&self, own: &Own) -> Line {
-        let number = u64::from(self.next_flag(own));
+        self.raises(self.next_flag(own))
+    }
+
+    /// The flag of this number that this rank raises, over a mapped link.
+    #[inline]
+    pub(in crate::execute) fn raises(&self, number: u32) -> Line {
+        let number = u64::from(number);
         Line {
             flag: self.lines.far_data + number * LINE,
             counter: self.lines.signals + number * COUNTER,
@@ -85,10 +162,13 @@ impl Peer {
 
     /// A put of so many bytes is about to be told of: asks for the lines of one like it that comes a little later.
     #[inline]
-    pub(in crate::execute) fn fetch_ahead(&self, own: &Own, bytes: u64) {
-        let flag = self.flag_of(own, self.sent + AHEAD);
+    pub(in crate::execute) fn fetch_ahead(&self, bytes: u64) {
+        let Some(plain) = self.lines.plain else {
+            return;
+        };
+        let flag = plain.flag_of(self.sent + AHEAD);
         fetch_to_write(self.in_line(flag, true));
-        if self.room(own, bytes) == Room::Small {
+        if bytes > INLINE && bytes <= plain.small_bytes {
             let put = self.small(flag, true);
             for line in (0..bytes).step_by(LINE as usize) {
                 fetch_to_write(put + line);

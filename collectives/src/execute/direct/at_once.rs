@@ -1,0 +1,142 @@
+//! What comes in a row in short programs, done in one go.
+//!
+//! A put to a peer whose memory is mapped takes three moves, and so does one that comes from it. Each of them looks up
+//! that peer and how it is reached, which is most of what there is to do for a few bytes. [`Move::Put`] and [`Move::Get`]
+//! stand before such moves and do what these do. Where one cannot, as something has not come yet or the peer is reached
+//! in another way, nothing was done, and the moves behind it are run one by one.
+#![allow(
+    unsafe_code,
+    reason = "copies and raises flags at the addresses of calls and arenas"
+)]
+
+use super::run::{Around, copy, has_room};
+use super::{Move, Space, Spot, flag};
+use crate::execute::peer::Line;
+
+/// Puts [`Move::Put`] and [`Move::Get`] before what they do. Each has the step of the move behind it.
+pub(super) fn shorten(moves: &[Move], steps: &[u32]) -> (Vec<Move>, Vec<u32>) {
+    let mut shortened = (Vec::new(), Vec::new());
+    for (at, (step, number)) in moves.iter().zip(steps).enumerate() {
+        if let Some(all) = put(&moves[at..]).or_else(|| get(&moves[at..])) {
+            shortened.0.push(all);
+            shortened.1.push(*number);
+        }
+        shortened.0.push(*step);
+        shortened.1.push(*number);
+    }
+    shortened
+}
+
+/// The put with which these begin, if it is empty or filled by one copy.
+fn put(moves: &[Move]) -> Option<Move> {
+    let (to, bytes, src) = match *moves {
+        [Move::Begin { to, bytes: 0 }, Move::Raise { .. }, ..] => (to, 0, Spot(0)),
+        [
+            Move::Begin { to, bytes },
+            Move::Copy {
+                dst,
+                src,
+                bytes: filled,
+            },
+            Move::Raise { .. },
+            ..,
+        ] if filled == bytes && dst == Spot(Space::Fill.base()) => (to, bytes, src),
+        _ => return None,
+    };
+    Some(Move::Put { to, src, bytes })
+}
+
+/// What is taken from the put with which these begin, if it is nothing or one copy or sum.
+fn get(moves: &[Move]) -> Option<Move> {
+    match *moves {
+        [
+            Move::Wait {
+                from,
+                bytes,
+                land: None,
+                ..
+            },
+            Move::Release { from: given, .. },
+            ..,
+        ] if given == from => Some(Move::Get {
+            from,
+            bytes,
+            uses: false,
+        }),
+        [
+            Move::Wait {
+                from,
+                bytes,
+                land: None,
+                ..
+            },
+            Move::Copy { .. } | Move::Reduce { .. },
+            Move::Release { from: given, .. },
+            ..,
+        ] if given == from => Some(Move::Get {
+            from,
+            bytes,
+            uses: true,
+        }),
+        _ => None,
+    }
+}
+
+impl Around<'_> {
+    /// Puts bytes that lie at `src`. False, and nothing was done, if the peer has no room for them yet.
+    #[inline]
+    pub(super) fn put_at_once(
+        &mut self,
+        words: &[u64; 3],
+        to: u32,
+        src: u64,
+        bytes: u32,
+    ) -> bool {
+        let (own, number) = (self.own, self.number);
+        let peer = &mut self.peers[to as usize];
+        let Some(plain) = peer.plain(bytes) else {
+            return false;
+        };
+        if !has_room(own, peer, plain.rooms()) {
+            return false;
+        }
+        let flag = plain.flag_of(peer.sent);
+        if bytes > 0 {
+            // SAFETY: as for a copy by itself; the peer has given the place back.
+            unsafe { copy(peer.place(flag, bytes, true), src, bytes) };
+        }
+        let words = (peer.signed != number).then_some(words);
+        peer.signed = number;
+        peer.fetch_ahead(bytes.into());
+        let Line { flag, counter } = peer.raises(flag);
+        peer.sent += 1;
+        // SAFETY: the flag is in the peer's arena, which the lane keeps imported, and the counter in this rank's own; the
+        // lane's lock is held and its stream is idle.
+        unsafe { flag::raise(flag, counter, words) };
+        self.note(plain.bell);
+        true
+    }
+
+    /// Takes the next put of a peer, which is the current one then. False, and nothing was done, if it has not come.
+    #[inline]
+    pub(super) fn take_at_once(&mut self, words: &[u64; 3], from: u32, bytes: u32) -> bool {
+        let number = self.number;
+        let peer = &mut self.peers[from as usize];
+        let Some(plain) = peer.plain(bytes) else {
+            return false;
+        };
+        let flag = plain.flag_of(peer.received);
+        let Line {
+            flag: line,
+            counter,
+        } = peer.awaits(flag);
+        let words = (peer.compared != number).then_some(words);
+        // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
+        if !unsafe { flag::pass(line, counter, 1, words) } {
+            return false;
+        }
+        peer.compared = number;
+        peer.take_at(peer.place(flag, bytes, false));
+        true
+    }
+}
