@@ -16,7 +16,7 @@ use super::left::Unread;
 use super::place::Run;
 use crate::arena::{self, Arena, Counter, INLINE};
 use crate::progress::Alongside;
-pub(in crate::execute) use lines::Line;
+pub(in crate::execute) use lines::{Line, Plain};
 pub(in crate::execute) use posted::Goes;
 #[cfg(test)]
 pub(in crate::execute) use posted::most_held;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use unisono_plan::Op as PlanOp;
 
-use super::direct::{Bound, Ran, Running};
+use super::direct::{Bound, Buffers, Ran, Running};
 use super::held;
 use super::op::{Op, Planned};
 use super::state::State;
@@ -154,6 +154,7 @@ impl State {
         let Some(due) = self.main.begin_directly(&mut self.common, planned) else {
             return Ended::Not;
         };
+        let takes = planned.direct.as_ref().is_some_and(|direct| direct.takes);
         let mut running = Running::new(due);
         let sequence = u64::from(self.next_sequence(*op)) << 32;
         // Not changed in place: who then copies them reads more at once than was written at once, and
@@ -163,15 +164,22 @@ impl State {
         let bound = Bound {
             planned,
             words: &words,
-            input,
-            output,
         };
+        let buffers = Buffers { input, output };
+        let mut waited = false;
         loop {
-            let ran = (self.main).run_bound(&mut self.common, bound, &mut running);
+            let ran = (self.main).run_bound(&mut self.common, bound, buffers, &mut running);
             if matches!(ran, Ran::Done) {
+                if !waited {
+                    self.lag.found();
+                }
                 return Ended::Done;
             }
             held::let_go();
+            if !waited && takes && patience.is_alone() {
+                self.lag.missed();
+            }
+            waited = true;
             // What fails does so again as an op, which says why.
             let goes_on = matches!(ran, Ran::Waits(_))
                 && running.waits_for(planned).is_some_and(|from| {

@@ -17,6 +17,7 @@ use super::peer::{Ended, Own, Peer, Posted, Way};
 use super::recorded::Recorded;
 use super::repeat::Repeats;
 use super::track::{BUDGET, Common, Fed, Track};
+use crate::progress::Lag;
 use crate::error::{Error, Mismatch, RankStatus, Result};
 use crate::signature::{Call, CallKind};
 pub(crate) use ending::HEARD;
@@ -46,6 +47,7 @@ pub(crate) struct State {
     /// The words of the last collectives, by number modulo the length; zeros are none.
     history: [[u64; 3]; HISTORY],
     pub(super) repeats: Repeats,
+    pub(super) lag: Lag,
     /// Where streams of the user's and this lane wait for each other.
     gates: Vec<Arc<Gate>>,
     /// Calls that the program recorded, once there are any.
@@ -76,6 +78,7 @@ impl State {
             collectives: 0,
             history: [[0; 3]; HISTORY],
             repeats: Repeats::default(),
+            lag: Lag::default(),
             gates: Vec::new(),
             recorded: None,
             notices: Notices::default(),

@@ -12,7 +12,7 @@ use unisono_hal::{
     Batch, Cpu, Device, DeviceKind, Memory, MemoryKind, MemoryRequest, Put, Queue, Stream,
 };
 
-use super::direct::{Answers, Around, Bound, Handed, Owed, Pending, Ran, Running};
+use super::direct::{Answers, Around, Bound, Buffers, Handed, Owed, Pending, Ran, Running};
 use super::lower::{BATCH, Cursor, Lands, Late, Lowered, Lowering, Waiting};
 use super::op::{Op, Planned};
 use super::peer::{Own, Peer, Way};
@@ -373,7 +373,15 @@ impl Track {
         let (Some(op), Some(mut running)) = (self.queue.front(), self.direct.take()) else {
             return Ran::Waits(false);
         };
-        let ran = self.run_bound(common, op.into(), &mut running);
+        let bound = Bound {
+            planned: &op.planned,
+            words: &op.words,
+        };
+        let buffers = Buffers {
+            input: op.input,
+            output: op.output,
+        };
+        let ran = self.run_bound(common, bound, buffers, &mut running);
         self.direct = Some(running);
         ran
     }
@@ -384,13 +392,13 @@ impl Track {
         &self,
         common: &mut Common,
         op: Bound<'_>,
+        buffers: Buffers,
         running: &mut Running,
     ) -> Ran {
-        let (Some(mut around), Some(direct)) = (common.around(self.number), &op.planned.direct)
-        else {
-            return Ran::Waits(false);
-        };
-        running.run(op, direct, &mut around)
+        match common.around(self.number) {
+            Some(mut around) => running.run(op, buffers, &mut around),
+            None => Ran::Waits(false),
+        }
     }
 
     /// Before a thread sleeps: the stream waits in place of a direct run. It can be slept on, and

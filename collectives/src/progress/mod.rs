@@ -5,6 +5,7 @@
 //! unless something is ready. That thread also turns the control channels and watches deadlines.
 
 mod parker;
+mod lag;
 mod patience;
 mod sleep;
 mod spin;
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub(crate) use parker::Parker;
+pub(crate) use lag::Lag;
 pub(crate) use patience::{Alongside, Patience};
 pub(crate) use spin::Policy;
 pub(crate) use thread::Service;

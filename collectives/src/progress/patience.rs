@@ -92,6 +92,11 @@ impl Patience {
         }
     }
 
+    /// Whether each rank has a core of its own, and it may wait.
+    pub(crate) fn is_alone(&self) -> bool {
+        !self.crowded && self.left > 0
+    }
+
     /// Lets a moment pass in a wait for a peer; false once there were enough, or others have work for
     /// this thread.
     #[inline]

@@ -11,7 +11,7 @@
 
 use super::run::{Around, copy, has_room};
 use super::{Move, Space, Spot, flag};
-use crate::execute::peer::Line;
+use crate::execute::peer::{Line, Peer, Plain};
 
 /// Puts [`Move::Put`] and [`Move::Get`] before what they do. Each has the step of the move behind it.
 pub(super) fn shorten(moves: &[Move], steps: &[u32]) -> (Vec<Move>, Vec<u32>) {
@@ -125,18 +125,57 @@ impl Around<'_> {
         let Some(plain) = peer.plain(bytes) else {
             return false;
         };
-        let flag = plain.flag_of(peer.received);
-        let Line {
-            flag: line,
-            counter,
-        } = peer.awaits(flag);
         let words = (peer.compared != number).then_some(words);
-        // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
-        if !unsafe { flag::pass(line, counter, 1, words) } {
+        let taken = take(peer, plain, words, bytes);
+        if taken {
+            peer.compared = number;
+        }
+        taken
+    }
+
+    /// Gives a put that was taken at once back.
+    #[inline]
+    pub(super) fn give_back_at_once(&mut self, from: u32) {
+        let peer = &mut self.peers[from as usize];
+        if let Some(plain) = peer.plain(0)
+            && peer.give_back_plainly(plain)
+        {
+            let Line { flag, counter } = peer.given();
+            // SAFETY: as in `put_at_once`.
+            unsafe { flag::raise(flag, counter, None) };
+            self.note(plain.bell);
+        }
+    }
+
+    /// Takes the oldest signal that a peer of plain memory owes, and gives it back. False if it has not come.
+    #[inline]
+    pub(super) fn make_up_at_once(&mut self, from: u32) -> bool {
+        let peer = &mut self.peers[from as usize];
+        let Some(plain) = peer.plain(0) else {
+            return false;
+        };
+        let Some(words) = peer.owed.front().copied() else {
+            return false;
+        };
+        if !take(peer, plain, Some(&words), 0) {
             return false;
         }
-        peer.compared = number;
-        peer.take_at(peer.place(flag, bytes, false));
+        peer.owed.pop_front();
+        self.owed.count -= 1;
+        self.give_back_at_once(from);
         true
     }
+}
+
+/// The next put of a peer, if it has come with these words, is the current one.
+#[inline]
+fn take(peer: &mut Peer, plain: Plain, words: Option<&[u64; 3]>, bytes: u32) -> bool {
+    let number = plain.flag_of(peer.received);
+    let Line { flag, counter } = peer.awaits(number);
+    // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
+    let has_come = unsafe { flag::pass(flag, counter, 1, words) };
+    if has_come {
+        peer.take_at(peer.place(number, bytes, false));
+    }
+    has_come
 }

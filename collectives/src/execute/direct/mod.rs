@@ -22,7 +22,7 @@ mod run;
 
 pub(super) use answers::{Answers, LATER};
 pub(super) use owed::Owed;
-pub(super) use run::{Around, Bound, Handed, Pending, Ran, Running};
+pub(super) use run::{Around, Bound, Buffers, Handed, Pending, Ran, Running};
 
 use unisono_plan::Blocks;
 
@@ -34,6 +34,8 @@ pub(crate) struct Direct {
     steps: Box<[u32]>,
     /// Whether it leaves waits owed.
     owes: bool,
+    /// Whether it takes puts and makes none that have bytes.
+    pub(super) takes: bool,
     /// Bytes of scratch that it needs.
     pub(super) scratch: u64,
     /// Whether something of it may be held back where calls of one plan repeat: see [`Answers`].

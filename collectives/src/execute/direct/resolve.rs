@@ -81,7 +81,10 @@ impl Direct {
         } else {
             (moves, steps) = at_once::shorten(&moves, &steps);
         }
+        let puts = |step: &Move| matches!(step, Move::Begin { bytes, .. } if *bytes > 0);
+        let waits = |step: &Move| matches!(step, Move::Wait { .. });
         let mut direct = Self {
+            takes: moves.iter().any(waits) && !moves.iter().any(puts),
             moves: moves.into(),
             steps: steps.into(),
             owes,

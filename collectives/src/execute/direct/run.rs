@@ -8,7 +8,7 @@ use unisono_hal::{Cpu, Reduce};
 use unisono_plan::Blocks;
 
 use super::{Answers, Direct, Move, Owed, Space, Spot, flag, owed};
-use crate::execute::op::{Op, Planned};
+use crate::execute::op::Planned;
 use crate::execute::peer::{Goes, Line, Own, Peer, Way};
 
 /// A call that runs directly.
@@ -23,24 +23,19 @@ pub(in crate::execute) struct Running {
     due: bool,
 }
 
-/// A plan with the buffers of one call.
+/// A plan with what one call tells its peers.
 #[derive(Clone, Copy)]
 pub(in crate::execute) struct Bound<'a> {
     pub planned: &'a Planned,
     pub words: &'a [u64; 3],
-    pub input: u64,
-    pub output: u64,
 }
 
-impl<'a> From<&'a Op> for Bound<'a> {
-    fn from(op: &'a Op) -> Self {
-        Self {
-            planned: &op.planned,
-            words: &op.words,
-            input: op.input,
-            output: op.output,
-        }
-    }
+/// The buffers of a call. By itself and not in [`Bound`], so that it comes in registers: both words are read at once soon
+/// after each was written, which through memory waits until the writes are through.
+#[derive(Clone, Copy)]
+pub(in crate::execute) struct Buffers {
+    pub input: u64,
+    pub output: u64,
 }
 
 /// What running came to.
@@ -104,7 +99,7 @@ impl Running {
     pub(in crate::execute) fn run(
         &mut self,
         op: Bound<'_>,
-        direct: &Direct,
+        buffers: Buffers,
         around: &mut Around<'_>,
     ) -> Ran {
         let before = self.next;
@@ -112,7 +107,7 @@ impl Running {
             true => Ran::Waits(false),
             false => {
                 self.due = false;
-                self.moves(op, direct, around)
+                self.moves(op, buffers, around)
             }
         };
         if !around.bells.is_empty() {
@@ -126,8 +121,12 @@ impl Running {
         }
     }
 
-    fn moves(&mut self, op: Bound<'_>, direct: &Direct, around: &mut Around<'_>) -> Ran {
-        let mut bases = [op.input, op.output, around.scratch, self.fill];
+    fn moves(&mut self, op: Bound<'_>, buffers: Buffers, around: &mut Around<'_>) -> Ran {
+        let Some(direct) = &op.planned.direct else {
+            return Ran::Waits(false);
+        };
+        let Buffers { input, output } = buffers;
+        let mut bases = [input, output, around.scratch, self.fill];
         while let Some(next) = direct.moves.get(self.next) {
             match *next {
                 Move::Begin { to, bytes } => match around.begin(to, bytes) {
@@ -212,7 +211,7 @@ impl Running {
                             }
                         }
                         self.next += 1;
-                        around.release(from, false, None);
+                        around.give_back_at_once(from);
                     }
                 }
             }
@@ -505,6 +504,9 @@ impl Around<'_> {
 
     /// Waits for the oldest signal that is owed of a peer. False if it has not come.
     fn make_up(&mut self, from: u32) -> bool {
+        if self.make_up_at_once(from) {
+            return true;
+        }
         let own = self.own;
         let peer = &mut self.peers[from as usize];
         if !has_come(own, peer, peer.owed.front())

@@ -35,6 +35,8 @@ pub(super) struct Lines {
 pub(in crate::execute) struct Plain {
     /// Rings are of a power of two: what is left of a number is its flag's.
     mask: u64,
+    /// Puts are given back by one credit for so many and one more; likewise a power of two.
+    credit_mask: u64,
     /// The most bytes of a small put.
     small_bytes: u64,
     /// Rung when the peer's flags were raised.
@@ -43,7 +45,7 @@ pub(in crate::execute) struct Plain {
 
 impl Plain {
     fn of(peer: &Peer, own: &Own) -> Option<Self> {
-        let flags = u64::from(own.flags);
+        let (flags, credit) = (u64::from(own.flags), own.credit(false));
         match peer.way {
             Way::Mapped {
                 bell,
@@ -52,10 +54,12 @@ impl Plain {
                 ..
             } if fetch == Fetch::default()
                 && peer.slot_credits.is_none()
-                && flags.is_power_of_two() =>
+                && flags.is_power_of_two()
+                && credit.is_power_of_two() =>
             {
                 Some(Self {
                     mask: flags - 1,
+                    credit_mask: credit - 1,
                     small_bytes: own.small_bytes,
                     bell,
                 })
@@ -117,6 +121,13 @@ impl Peer {
     #[inline]
     pub(in crate::execute) fn plain(&self, bytes: u32) -> Option<Plain> {
         (self.lines.plain).filter(|plain| u64::from(bytes) <= plain.small_bytes)
+    }
+
+    /// [`give_back`](Self::give_back) between plain memories.
+    #[inline]
+    pub(in crate::execute) fn give_back_plainly(&mut self, plain: Plain) -> bool {
+        self.released += 1;
+        self.released & plain.credit_mask == 0
     }
 
     /// Where a small put between plain memories lies.

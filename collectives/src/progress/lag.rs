@@ -1,0 +1,40 @@
+//! Keeping off the heels of a rank that only sends.
+
+use std::time::{Duration, Instant};
+
+/// Calls in a row that found all there: a stream of calls, of which this rank is the faster end.
+const STREAM: u32 = 8;
+/// Time for the sender to get some calls ahead again, of 0.1 us each; and what a call may come to wait in vain, once
+/// in [`STREAM`] calls.
+const LAG: Duration = Duration::from_nanos(500);
+
+/// How a rank that takes and sends nothing follows one that sends and waits for nothing.
+///
+/// Where it is the faster of the two it catches up, and from then on looks at each cache line while the other writes it.
+/// Each look takes the line away from the writer, who then is slower by what it takes to fetch it back. So a rank that has
+/// caught up looks away for a moment, and then finds several calls at once.
+#[derive(Debug, Default)]
+pub(crate) struct Lag {
+    /// Calls in a row that found all there.
+    found: u32,
+}
+
+impl Lag {
+    /// A call is complete that did not wait.
+    #[inline]
+    pub(crate) fn found(&mut self) {
+        self.found = self.found.saturating_add(1);
+    }
+
+    /// A call found that something has not come yet.
+    #[cold]
+    pub(crate) fn missed(&mut self) {
+        if std::mem::take(&mut self.found) < STREAM {
+            return;
+        }
+        let since = Instant::now();
+        while since.elapsed() < LAG {
+            std::hint::spin_loop();
+        }
+    }
+}
