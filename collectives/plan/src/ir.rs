@@ -90,6 +90,7 @@ mod action;
 mod blocks;
 mod place;
 mod program;
+mod unanswered;
 mod walk;
 
 pub use action::{Action, Drift, Step};

@@ -3,7 +3,7 @@
 //! `UNISONO_SOAK=1` adds the largest numbers of ranks, and all cases for the middling ones:
 //! `cargo xtask soak plans`.
 
-use unisono_plan::verify::{self, Settings, check};
+use unisono_plan::verify::{self, Settings, check, check_unanswered};
 use unisono_plan::{Action, Algorithm, Op, Program, Shape, Step, generate, generate_reduce_alone};
 
 /// All cases of every plan.
@@ -38,6 +38,15 @@ fn cases(ranks: u32, max_skew: u16) -> Vec<Settings> {
     }
 }
 
+/// Verifies the same without answers: the same result.
+fn unanswered(algorithm: Algorithm, op: Op, ranks: u32) {
+    let report = check_unanswered(algorithm, op, ranks, |skew| cases(ranks, skew))
+        .unwrap_or_else(|error| panic!("unanswered: {error}"));
+    if algorithm == Algorithm::MeshOneShot && ranks > 1 {
+        assert!(report.is_some(), "{op} {ranks}: it has answers");
+    }
+}
+
 /// Verifies an operation with every algorithm that has it, and says how many those are. In a soak it
 /// also prints what was verified, for the page of results.
 fn verify_all(op: impl Fn(u32) -> Vec<Op>) -> usize {
@@ -68,6 +77,9 @@ fn verify_all(op: impl Fn(u32) -> Vec<Op>) -> usize {
                     plans += 1;
                     proofs += count;
                     puts += report.puts;
+                    if op.root().is_some() && !windowed {
+                        unanswered(algorithm, op, ranks);
+                    }
                 }
             }
         }

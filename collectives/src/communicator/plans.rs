@@ -111,6 +111,9 @@ struct Kept {
     all: HashMap<Key, Arc<Planned>>,
 }
 
+/// Bytes of a message at most that may go unanswered: beyond, what it takes to move them is more than a signal.
+const UNANSWERED: u64 = 4 << 10;
+
 /// What was chosen for a call.
 struct Choice {
     template: Template,
@@ -226,17 +229,21 @@ impl Shared {
             hash: hash as u32,
             program,
             direct: None,
+            unanswered: None,
         };
         let of_user = matches!(key.reduction, Some(ReductionKind::User(_)));
+        let runs_directly = self.policy.direct && !of_user && key.kind != CallKind::AllToAllV;
         let direct = |program| {
             let planned = planned(program);
-            let direct = Direct::of(&planned, self.lane.posted);
+            let direct = runs_directly.then(|| Direct::of(&planned, self.lane.posted));
+            let direct = direct.flatten();
             Planned { direct, ..planned }
         };
-        if !self.policy.direct || of_user || key.kind == CallKind::AllToAllV {
-            return Ok(planned(program));
-        }
+        let unanswered = program.unanswered();
         let mut own = direct(program);
+        if self.fabric.stores_messages() && bytes <= UNANSWERED && !own.windowed && !own.reads {
+            own.unanswered = unanswered.map(|program| Arc::new(direct(program)));
+        }
         if self.lane.posted
             && let Some(moves) = &mut own.direct
         {

@@ -237,10 +237,11 @@ impl Shared {
         }
         let (planned, reached) = self.check(&request)?;
         let shape = shape.filter(|shape| self.can_repeat(shape, &request, &planned));
+        let again = shape.map(|shape| (shape, planned.clone()));
         let mut state = self.lane.lock();
         let op = self.bind(&mut state, planned, reached, request, None);
-        if let Some(shape) = shape {
-            state.expect_repeat(shape, &op);
+        if let Some((shape, planned)) = again {
+            state.expect_repeat(shape, planned, op.call);
         }
         let number = self.lane.enqueue(&mut state, op);
         progress().wait(&self.lane, state, number, self.policy, self)
@@ -306,10 +307,11 @@ impl Shared {
         }
         let (planned, reached) = self.check(&request)?;
         let shape = shape.filter(|shape| self.can_repeat(shape, &request, &planned));
+        let again = shape.map(|shape| (shape, planned.clone()));
         let mut state = self.lane.lock();
         let op = self.bind(&mut state, planned, reached, request, keep);
-        if let Some(shape) = shape {
-            state.expect_repeat(shape, &op);
+        if let Some((shape, planned)) = again {
+            state.expect_repeat(shape, planned, op.call);
         }
         let number = self.lane.enqueue(&mut state, op);
         drop(state);
@@ -423,6 +425,7 @@ impl Shared {
             aside,
         } = reached;
         let call = self.sign(state, &planned, windowed.as_ref(), &request);
+        let planned = planned.of_call(call.sequence).clone();
         let mut op = Op {
             keep,
             peers: windowed.map(|w| w.peers).unwrap_or_default(),

@@ -41,9 +41,27 @@ pub(crate) struct Planned {
     pub hash: u32,
     /// How the calling thread may run it by itself.
     pub direct: Option<Direct>,
+    /// The same without answers: see [`Planned::of_call`].
+    pub unanswered: Option<Arc<Planned>>,
 }
 
+/// Of so many collectives in a row one is answered.
+const ANSWERED: u32 = 8;
+
 impl Planned {
+    /// What runs as the collective of this number.
+    ///
+    /// The root of a short broadcast only sends, and hears by bare signals that the others called the same. Between cores a
+    /// signal takes as long as the few bytes do, so that only now and then a call is answered; all ranks know which. Who
+    /// was sent something finds a mismatch in each call, and tells.
+    #[inline]
+    pub(crate) fn of_call(self: &Arc<Self>, number: u32) -> &Arc<Self> {
+        match &self.unanswered {
+            Some(unanswered) if !number.is_multiple_of(ANSWERED) => unanswered,
+            _ => self,
+        }
+    }
+
     /// Bytes of scratch that one piece in flight needs.
     pub(super) fn scratch_instance_bytes(&self) -> u64 {
         let blocks = self.program.scratch.count;
@@ -161,6 +179,7 @@ impl Planned {
             tells: false,
             hash: 0,
             direct: None,
+            unanswered: None,
         });
         Ok(NOTHING.get_or_init(|| made).clone())
     }

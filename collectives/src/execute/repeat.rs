@@ -95,24 +95,24 @@ impl Key {
 }
 
 impl State {
-    /// The next call may be like the one of this op.
-    pub(crate) fn expect_repeat(&mut self, shape: CallShape, op: &Op) {
+    /// The next call may be like this one of this plan.
+    pub(crate) fn expect_repeat(&mut self, shape: CallShape, planned: Arc<Planned>, call: Call) {
         let key = shape.key();
         let kept = &mut self.repeats.0[key.place()];
         if let Some(kept) = kept
             && kept.key == key
-            && Arc::ptr_eq(&kept.planned, &op.planned)
+            && Arc::ptr_eq(&kept.planned, &planned)
         {
             return;
         }
         let call = Call {
             sequence: 0,
-            ..op.call
+            ..call
         };
         *kept = Some(Box::new(Repeat {
             key,
             op: shape.op,
-            planned: op.planned.clone(),
+            planned,
             words: call.words(),
         }));
     }
@@ -151,6 +151,8 @@ impl State {
         patience: &mut Patience,
     ) -> Ended {
         let Repeat { op, planned, .. } = repeat;
+        // Messages have numbers of their own, and plans without any answers.
+        let planned = planned.of_call(self.collectives());
         let Some(due) = self.main.begin_directly(&mut self.common, planned) else {
             return Ended::Not;
         };

@@ -173,7 +173,13 @@ impl State {
         }
     }
 
-    /// The number of this rank's next collective.
+    /// The number of this rank's next collective, which is not called yet.
+    #[inline]
+    pub(super) fn collectives(&self) -> u32 {
+        self.collectives
+    }
+
+    /// The same, and counts it.
     fn next_collective(&mut self) -> u32 {
         let number = self.collectives;
         self.collectives = number.wrapping_add(1);

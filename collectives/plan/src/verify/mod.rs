@@ -32,6 +32,7 @@ mod memory;
 mod set;
 mod sets;
 
+use crate::Algorithm;
 use crate::algorithms::Unsupported;
 use crate::ir::{Action, MIN_SLOTS, Op, Program};
 use crate::template::Template;
@@ -54,6 +55,8 @@ pub struct Settings {
     /// between the waits: then their releases come later. Who runs programs may do so where a channel has a slot more
     /// than [`MIN_SLOTS`].
     pub early_waits: bool,
+    /// Whether the programs are [unanswered](Program::unanswered): who only sends hears of nobody.
+    pub unanswered: bool,
 }
 
 impl Settings {
@@ -81,6 +84,7 @@ impl Settings {
                     in_place,
                     unequal: false,
                     early_waits,
+                    unanswered: false,
                 })
             })
     }
@@ -203,6 +207,41 @@ pub fn check<I: IntoIterator<Item = Settings>>(
         report = run(&programs, settings).map_err(|error| wrong(settings, error))?;
     }
     Ok(report)
+}
+
+/// [`check`] of the [unanswered](Program::unanswered) programs, if there are any; of none whose ranks read each other's
+/// buffers, as these say by bare signals that they may.
+pub fn check_unanswered<I: IntoIterator<Item = Settings>>(
+    algorithm: Algorithm,
+    op: Op,
+    ranks: u32,
+    settings: impl FnOnce(u16) -> I,
+) -> Result<Option<Report>, CheckError> {
+    let template = Template::from(algorithm);
+    let programs = template.programs(op, ranks, false)?;
+    let without: Vec<_> = programs.iter().map(Program::unanswered).collect();
+    if template.reads_peers() || without.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let without = (without.into_iter().zip(programs))
+        .map(|(without, program)| without.unwrap_or(program))
+        .collect::<Vec<_>>();
+    let max_skew = without.iter().map(|p| p.max_skew).max().unwrap_or(0);
+    let mut report = Report::default();
+    for settings in settings(max_skew) {
+        let settings = Settings {
+            unanswered: true,
+            ..settings
+        };
+        report = verify(&without, settings).map_err(|error| CheckError::Wrong {
+            algorithm: algorithm.name(),
+            op,
+            ranks,
+            settings,
+            error: Box::new(error),
+        })?;
+    }
+    Ok(Some(report))
 }
 
 /// The programs of all ranks that take part; see [`Template::programs`].

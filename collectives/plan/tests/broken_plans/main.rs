@@ -16,6 +16,7 @@ const PLAIN: Settings = Settings {
     in_place: false,
     unequal: false,
     early_waits: false,
+    unanswered: false,
 };
 const IN_PLACE: Settings = Settings {
     in_place: true,

@@ -28,10 +28,15 @@ pub(in crate::execute) struct Owed {
 }
 
 impl Owed {
-    /// Whether a call of this plan has to make up for them before it begins.
+    /// Whether a call of this plan has to make up for them before it begins. Not one of the same plan without answers, to
+    /// whom nothing comes from those who owe.
     #[inline]
     pub(in crate::execute) fn is_due(&self, planned: &Arc<Planned>) -> bool {
-        self.count > 0 && !self.by.as_ref().is_some_and(|by| Arc::ptr_eq(by, planned))
+        let is_like = |by: &Arc<Planned>| {
+            let unanswered = by.unanswered.as_ref();
+            Arc::ptr_eq(by, planned) || unanswered.is_some_and(|same| Arc::ptr_eq(same, planned))
+        };
+        self.count > 0 && !self.by.as_ref().is_some_and(is_like)
     }
 
     /// A call of this plan begins.
