@@ -111,8 +111,8 @@ struct Kept {
     all: HashMap<Key, Arc<Planned>>,
 }
 
-/// Bytes of a message at most that may go unanswered: beyond, what it takes to move them is more than a signal.
-const UNANSWERED: u64 = 4 << 10;
+/// Bytes of a message at most that may go unanswered: beyond, to move them takes far longer than a signal.
+const UNANSWERED: u64 = 16 << 10;
 
 /// What was chosen for a call.
 struct Choice {
@@ -233,23 +233,23 @@ impl Shared {
         };
         let of_user = matches!(key.reduction, Some(ReductionKind::User(_)));
         let runs_directly = self.policy.direct && !of_user && key.kind != CallKind::AllToAllV;
-        let direct = |program| {
+        let direct = |program, unanswered| {
             let planned = planned(program);
-            let direct = runs_directly.then(|| Direct::of(&planned, self.lane.posted));
+            let direct = runs_directly.then(|| Direct::of(&planned, self.lane.posted, unanswered));
             let direct = direct.flatten();
             Planned { direct, ..planned }
         };
         let unanswered = program.unanswered();
-        let mut own = direct(program);
-        if self.fabric.stores_messages() && bytes <= UNANSWERED && !own.windowed && !own.reads {
-            own.unanswered = unanswered.map(|program| Arc::new(direct(program)));
+        let mut own = direct(program, false);
+        if self.tells && bytes <= UNANSWERED && !own.windowed && !own.reads {
+            own.unanswered = unanswered.map(|program| Arc::new(direct(program, true)));
         }
         if self.lane.posted
             && let Some(moves) = &mut own.direct
         {
             moves.mark_answers(self.rank, |rank| {
                 let program = choice.template.generate(&Shape { rank, ..shape });
-                direct(one_way(program.ok()?)).direct
+                direct(one_way(program.ok()?), false).direct
             });
         }
         Ok(own)

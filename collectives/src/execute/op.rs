@@ -62,6 +62,15 @@ impl Planned {
         }
     }
 
+    /// Whether both are one plan, with or without answers.
+    #[inline]
+    pub(super) fn is_like(self: &Arc<Self>, other: &Arc<Self>) -> bool {
+        let is_of = |of: &Arc<Self>, plan: &Arc<Self>| {
+            (of.unanswered.as_ref()).is_some_and(|unanswered| Arc::ptr_eq(unanswered, plan))
+        };
+        Arc::ptr_eq(self, other) || is_of(self, other) || is_of(other, self)
+    }
+
     /// Bytes of scratch that one piece in flight needs.
     pub(super) fn scratch_instance_bytes(&self) -> u64 {
         let blocks = self.program.scratch.count;

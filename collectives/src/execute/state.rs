@@ -17,8 +17,8 @@ use super::peer::{Ended, Own, Peer, Posted, Way};
 use super::recorded::Recorded;
 use super::repeat::Repeats;
 use super::track::{BUDGET, Common, Fed, Track};
-use crate::progress::Lag;
 use crate::error::{Error, Mismatch, RankStatus, Result};
+use crate::progress::Lag;
 use crate::signature::{Call, CallKind};
 pub(crate) use ending::HEARD;
 

@@ -4,8 +4,8 @@
 //! lane with work. When nobody waits, one thread does: started lazily, all signals blocked, asleep
 //! unless something is ready. That thread also turns the control channels and watches deadlines.
 
-mod parker;
 mod lag;
+mod parker;
 mod patience;
 mod sleep;
 mod spin;
@@ -15,8 +15,8 @@ mod wait;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-pub(crate) use parker::Parker;
 pub(crate) use lag::Lag;
+pub(crate) use parker::Parker;
 pub(crate) use patience::{Alongside, Patience};
 pub(crate) use spin::Policy;
 pub(crate) use thread::Service;

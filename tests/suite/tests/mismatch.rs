@@ -36,6 +36,10 @@ fn broadcast_1(world: &Communicator) -> Result<()> {
     world.broadcast(&mut [1.0_f32; 100], 1)
 }
 
+fn reduce_0(world: &Communicator) -> Result<()> {
+    world.reduce(&[1.0_f32; 100], &mut [0.0; 100], ReduceOp::Sum, 0)
+}
+
 fn barrier(world: &Communicator) -> Result<()> {
     world.barrier()
 }
@@ -52,6 +56,18 @@ fn order_b(world: &Communicator) -> Result<()> {
 
 /// All ranks but the last call `rest`, the last calls `odd`; `names` must stand in every error.
 fn disagree(ranks: u32, tcp: bool, rest: Call, odd: Call, names: [&'static str; 2]) {
+    disagree_after(0, ranks, tcp, rest, odd, names);
+}
+
+/// The same, after so many calls of which all were told.
+fn disagree_after(
+    calls: u32,
+    ranks: u32,
+    tcp: bool,
+    rest: Call,
+    odd: Call,
+    names: [&'static str; 2],
+) {
     let adjust = move |options: &mut InitOptions| {
         options.timeouts.op = Duration::from_secs(5);
         if tcp {
@@ -59,6 +75,7 @@ fn disagree(ranks: u32, tcp: bool, rest: Call, odd: Call, names: [&'static str; 
         }
     };
     threads(ranks, adjust, move |world| {
+        (0..calls).for_each(|_| barrier(&world).expect("a barrier"));
         let since = Instant::now();
         let call = if world.rank() + 1 == world.size() {
             odd
@@ -129,6 +146,32 @@ fn all_kinds(ranks: u32, tcp: bool) {
         order_b,
         [sum, "broadcast(count 100, f32, root 0)"],
     );
+}
+
+/// Most short calls with a root are not answered: who only sends hears by the next call that something is wrong.
+#[test]
+fn who_gets_no_answer_hears_of_it_all_the_same() {
+    let roots = ["root 0", "root 1"];
+    let ops = [
+        "broadcast(count 100, f32, root 0)",
+        "reduce(count 100, f32, sum, root 0)",
+    ];
+    let sum = "all_reduce(count 100, f32, sum)";
+    for calls in 1..10 {
+        for (ranks, tcp) in [(2, false), (3, false), (3, true)] {
+            disagree_after(calls, ranks, tcp, broadcast_0, broadcast_1, roots);
+            disagree_after(calls, ranks, tcp, broadcast_0, reduce_0, ops);
+            disagree_after(
+                calls,
+                ranks,
+                tcp,
+                broadcast_0,
+                all_reduce_f32,
+                [ops[0], sum],
+            );
+            disagree_after(calls, ranks, tcp, all_reduce_f32, reduce_0, [sum, ops[1]]);
+        }
+    }
 }
 
 #[test]

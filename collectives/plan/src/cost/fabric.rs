@@ -298,13 +298,6 @@ impl Fabric {
         self.mesh.by_core
     }
 
-    /// Whether a message between any two ranks is what a core stores in memory that they share, and no call of an operating
-    /// system or command of a device.
-    #[must_use]
-    pub fn stores_messages(&self) -> bool {
-        self.mesh.by_core && self.mesh.message_ps == 0
-    }
-
     /// The templates that were made for this fabric.
     #[must_use]
     pub fn templates(&self) -> &[Shaped] {

@@ -19,15 +19,21 @@ impl Program {
             kept.push(match step.action {
                 Action::Put { value, .. } => value != Value::Empty,
                 Action::Wait { blocks, .. } => !blocks.is_empty(),
-                Action::Release { from } => !(self.steps[..at].last())
-                    .is_some_and(|before| is_hearing(before.action, from)),
+                Action::Release { from } => {
+                    !(self.steps[..at].last()).is_some_and(|before| is_hearing(before.action, from))
+                }
                 _ => true,
             });
         }
         if kept.iter().all(|kept| *kept) {
             return None;
         }
-        let before = |index: u32| kept.iter().take(index as usize).filter(|kept| **kept).count();
+        let before = |index: u32| {
+            kept.iter()
+                .take(index as usize)
+                .filter(|kept| **kept)
+                .count()
+        };
         let loops = self.loops.iter().filter_map(|around| {
             let first = before(around.first) as u32;
             let len = before(around.first + around.len) as u32 - first;

@@ -4,7 +4,8 @@
 //! Where calls of one plan repeat, three things may lie in a link's batch for a while:
 //!
 //! - *Answers*: bare signals for which the other rank leaves its wait owed, to say that both called the same. That rank does
-//!   not stop for one: it runs ahead, by as much as it has room and may owe.
+//!   not stop for one: it runs ahead, by as much as it has room and may owe. Most short calls have none
+//!   ([`Planned::of_call`]).
 //! - *Credits* of puts that needed no slot, and that are answered or come from a rank that sends messages: of such there is
 //!   room for many, and half of them are told of at once.
 //! - *Puts* of a rank that waits for nothing in its calls, the root of a broadcast say, while they come quickly one after
@@ -74,7 +75,7 @@ impl Answers {
     /// A call of this plan begins; whether those that are held back must go first.
     #[inline]
     pub(in crate::execute) fn begin(&mut self, planned: &Arc<Planned>) -> bool {
-        if self.by.as_ref().is_some_and(|by| Arc::ptr_eq(by, planned)) {
+        if self.by.as_ref().is_some_and(|by| by.is_like(planned)) {
             self.score = (self.score + 1).min(2 * REPEATS);
             self.barred = self.barred.saturating_sub(1);
             self.is_quick = false;

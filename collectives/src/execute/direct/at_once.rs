@@ -9,8 +9,9 @@
     reason = "copies and raises flags at the addresses of calls and arenas"
 )]
 
+use super::flag;
 use super::run::{Around, copy, has_room};
-use super::{Move, Space, Spot, flag};
+use super::{Move, Space, Spot};
 use crate::execute::peer::{Line, Peer, Plain};
 
 /// Puts [`Move::Put`] and [`Move::Get`] before what they do. Each has the step of the move behind it.
@@ -85,13 +86,7 @@ fn get(moves: &[Move]) -> Option<Move> {
 impl Around<'_> {
     /// Puts bytes that lie at `src`. False, and nothing was done, if the peer has no room for them yet.
     #[inline]
-    pub(super) fn put_at_once(
-        &mut self,
-        words: &[u64; 3],
-        to: u32,
-        src: u64,
-        bytes: u32,
-    ) -> bool {
+    pub(super) fn put_at_once(&mut self, words: &[u64; 3], to: u32, src: u64, bytes: u32) -> bool {
         let (own, number) = (self.own, self.number);
         let peer = &mut self.peers[to as usize];
         let Some(plain) = peer.plain(bytes) else {

@@ -32,11 +32,7 @@ impl Owed {
     /// whom nothing comes from those who owe.
     #[inline]
     pub(in crate::execute) fn is_due(&self, planned: &Arc<Planned>) -> bool {
-        let is_like = |by: &Arc<Planned>| {
-            let unanswered = by.unanswered.as_ref();
-            Arc::ptr_eq(by, planned) || unanswered.is_some_and(|same| Arc::ptr_eq(same, planned))
-        };
-        self.count > 0 && !self.by.as_ref().is_some_and(is_like)
+        self.count > 0 && !(self.by.as_ref()).is_some_and(|by| by.is_like(planned))
     }
 
     /// A call of this plan begins.

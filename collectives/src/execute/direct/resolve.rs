@@ -25,8 +25,8 @@ const MOVES: usize = 1024;
 
 impl Direct {
     /// The moves of a short plan, whose puts may be `posted`; `None` for one that is not short, or not of a kind that
-    /// runs so.
-    pub(crate) fn of(planned: &Planned, posted: bool) -> Option<Self> {
+    /// runs so. Of one that goes `unanswered` nobody waits for credits.
+    pub(crate) fn of(planned: &Planned, posted: bool, unanswered: bool) -> Option<Self> {
         let message = planned.geometry.count().checked_mul(planned.element)?;
         let op = planned.program.op;
         let (is_long, most) = match posted {
@@ -67,22 +67,22 @@ impl Direct {
             Op::Broadcast { .. } | Op::Scatter { .. } | Op::Reduce { .. } | Op::Gather { .. }
         );
         let owes = rooted && owed::defer(&mut moves);
+        let puts = |step: &Move| matches!(step, Move::Begin { bytes, .. } if *bytes > 0);
+        let waits = |step: &Move| matches!(step, Move::Wait { .. });
         if posted {
             moves = in_place::landing(in_place::lending(moves));
             (moves, steps) = in_place::settled(moves, steps);
             owed::mark_last(&mut moves);
             owed::mark_rides(&mut moves);
-            if owes || matches!(op, Op::Send { .. }) {
+            if owes || unanswered || matches!(op, Op::Send { .. }) {
                 owed::mark_ahead(&mut moves);
             }
-            if matches!(op, Op::Recv { .. }) {
+            if unanswered || matches!(op, Op::Recv { .. }) {
                 owed::mark_held(&mut moves, |_| true);
             }
         } else {
             (moves, steps) = at_once::shorten(&moves, &steps);
         }
-        let puts = |step: &Move| matches!(step, Move::Begin { bytes, .. } if *bytes > 0);
-        let waits = |step: &Move| matches!(step, Move::Wait { .. });
         let mut direct = Self {
             takes: moves.iter().any(waits) && !moves.iter().any(puts),
             moves: moves.into(),

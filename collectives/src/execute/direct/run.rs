@@ -280,12 +280,7 @@ pub(in crate::execute) enum Pending {
 impl Around<'_> {
     /// Copies or combines.
     #[inline]
-    fn compute(
-        &self,
-        step: &Move,
-        planned: &Planned,
-        bases: &[u64; 4],
-    ) -> unisono_hal::Result<()> {
+    fn compute(&self, step: &Move, planned: &Planned, bases: &[u64; 4]) -> unisono_hal::Result<()> {
         match *step {
             Move::Copy { dst, src, bytes } => {
                 let (dst, src) = (self.at(bases, dst), self.at(bases, src));
