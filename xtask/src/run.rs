@@ -1,7 +1,7 @@
 //! Running commands: their output is seen as it comes, and kept where a task must read it.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -52,13 +52,28 @@ pub struct Watched {
 
 /// Runs a command, passing its standard output on line by line and keeping it.
 pub fn watch(command: &mut Command) -> Result<Watched> {
+    command.stdout(Stdio::piped());
+    watch_by(command, |child| {
+        child.stdout.take().map(|out| Box::new(out) as _)
+    })
+}
+
+/// The same with its standard error, which is passed on to standard output.
+pub fn watch_errors(command: &mut Command) -> Result<Watched> {
+    command.stderr(Stdio::piped());
+    watch_by(command, |child| {
+        child.stderr.take().map(|out| Box::new(out) as _)
+    })
+}
+
+fn watch_by(
+    command: &mut Command,
+    output: impl FnOnce(&mut Child) -> Option<Box<dyn Read>>,
+) -> Result<Watched> {
     let text = describe(command);
     let since = Instant::now();
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .with_context(|| format!("starting {text}"))?;
-    let output = child.stdout.take().context("no standard output")?;
+    let mut child = (command.spawn()).with_context(|| format!("starting {text}"))?;
+    let output = output(&mut child).context("no output")?;
     let mut lines = Vec::new();
     for line in BufReader::new(output).lines() {
         let line = line.unwrap_or_else(|e| format!("(unreadable line: {e})"));

@@ -160,6 +160,11 @@ impl Planned {
         if let Some(made) = NOTHING.get() {
             return Ok(made.clone());
         }
+        let made = Arc::new(Self::of_no_steps()?);
+        Ok(NOTHING.get_or_init(|| made).clone())
+    }
+
+    fn of_no_steps() -> Result<Self> {
         let unsupported = |why: String| Error::Unsupported {
             call: "stream",
             why,
@@ -175,7 +180,7 @@ impl Planned {
             .map_err(|error| unsupported(error.to_string()))?;
         let geometry = Geometry::of(&program, Sizes::Equal(0))
             .map_err(|error| unsupported(error.to_string()))?;
-        let made = Arc::new(Self {
+        Ok(Self {
             program,
             geometry,
             element: 1,
@@ -189,8 +194,7 @@ impl Planned {
             hash: 0,
             direct: None,
             unanswered: None,
-        });
-        Ok(NOTHING.get_or_init(|| made).clone())
+        })
     }
 }
 
@@ -282,5 +286,31 @@ impl Op {
             Some(Reduction(How::Scaled(factor))) => Some(factor.bytes),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_call_in_eight_is_answered() {
+        let plain = Planned::nothing().expect("a plan");
+        assert!(Arc::ptr_eq(plain.of_call(3), &plain));
+        let unanswered = Arc::new(Planned::of_no_steps().expect("a plan"));
+        let plan = Arc::new(Planned {
+            unanswered: Some(unanswered.clone()),
+            ..Planned::of_no_steps().expect("a plan")
+        });
+        for number in 0..3 * ANSWERED {
+            let of = plan.of_call(number);
+            let is_answered = number.is_multiple_of(ANSWERED);
+            assert!(Arc::ptr_eq(
+                of,
+                if is_answered { &plan } else { &unanswered }
+            ));
+            assert!(of.is_like(&plan) && plan.is_like(of));
+        }
+        assert!(!plain.is_like(&plan) && !plan.is_like(&plain));
     }
 }

@@ -38,3 +38,28 @@ impl Lag {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_found_all_there_for_some_calls_looks_away() {
+        let mut lag = Lag::default();
+        let looked_away = |lag: &mut Lag| {
+            let since = Instant::now();
+            lag.missed();
+            since.elapsed() >= LAG
+        };
+        for _ in 0..STREAM {
+            lag.found();
+        }
+        assert!(looked_away(&mut lag));
+        assert_eq!(lag.found, 0, "it has to be faster again first");
+        for _ in 1..STREAM {
+            lag.found();
+        }
+        lag.missed();
+        assert_eq!(lag.found, 0);
+    }
+}

@@ -174,3 +174,136 @@ fn take(peer: &mut Peer, plain: Plain, words: Option<&[u64; 3]>, bytes: u32) -> 
     }
     has_come
 }
+
+#[cfg(test)]
+mod tests {
+    use unisono_plan::Blocks;
+
+    use super::*;
+
+    const FILL: Spot = Spot(Space::Fill.base());
+    const SLOT: Spot = Spot(Space::Slot(1).base());
+
+    fn begin(bytes: u32) -> Move {
+        Move::Begin { to: 1, bytes }
+    }
+
+    fn raise() -> Move {
+        Move::Raise {
+            to: 1,
+            last: false,
+            answer: false,
+            ahead: false,
+        }
+    }
+
+    fn copy(dst: Spot, src: Spot, bytes: u32) -> Move {
+        Move::Copy { dst, src, bytes }
+    }
+
+    fn wait(bytes: u32) -> Move {
+        Move::Wait {
+            from: 1,
+            bytes,
+            blocks: Blocks::NONE,
+            land: None,
+        }
+    }
+
+    fn release(from: u32) -> Move {
+        Move::Release {
+            from,
+            rides: false,
+            held: None,
+        }
+    }
+
+    /// Where moves are put before others, with their steps: of those the moves are numbered.
+    fn shortened(moves: &[Move]) -> Vec<(usize, Move)> {
+        let steps: Vec<u32> = (0..moves.len() as u32).collect();
+        let (all, of) = shorten(moves, &steps);
+        assert_eq!(all.len(), of.len());
+        let is_new = |step: &Move| matches!(step, Move::Put { .. } | Move::Get { .. });
+        let old: Vec<u32> = (all.iter().zip(&of))
+            .filter(|(step, _)| !is_new(step))
+            .map(|(_, number)| *number)
+            .collect();
+        assert_eq!(old, steps, "the others stay as they are");
+        (all.iter().zip(&of))
+            .filter(|(step, _)| is_new(step))
+            .map(|(step, number)| (*number as usize, *step))
+            .collect()
+    }
+
+    #[test]
+    fn a_put_of_one_copy_or_none_is_done_at_once() {
+        let moves = [begin(4), copy(FILL, Spot(8), 4), raise(), begin(0), raise()];
+        let all = shortened(&moves);
+        assert!(matches!(
+            all[..],
+            [
+                (
+                    0,
+                    Move::Put {
+                        to: 1,
+                        src: Spot(8),
+                        bytes: 4
+                    }
+                ),
+                (3, Move::Put { bytes: 0, .. }),
+            ]
+        ));
+    }
+
+    #[test]
+    fn a_put_of_several_parts_is_not() {
+        let rest = Spot(Space::Fill.base() + 4);
+        let parts = [
+            begin(8),
+            copy(FILL, Spot(0), 4),
+            copy(rest, Spot(64), 4),
+            raise(),
+        ];
+        assert!(shortened(&parts).is_empty());
+    }
+
+    #[test]
+    fn what_is_used_once_is_taken_at_once() {
+        let moves = [
+            wait(4),
+            copy(Spot(0), SLOT, 4),
+            release(1),
+            wait(0),
+            release(1),
+        ];
+        let all = shortened(&moves);
+        assert!(matches!(
+            all[..],
+            [
+                (
+                    0,
+                    Move::Get {
+                        from: 1,
+                        bytes: 4,
+                        uses: true
+                    }
+                ),
+                (
+                    3,
+                    Move::Get {
+                        from: 1,
+                        bytes: 0,
+                        uses: false
+                    }
+                ),
+            ]
+        ));
+    }
+
+    #[test]
+    fn what_is_used_twice_or_given_back_later_is_not() {
+        let used = copy(Spot(0), SLOT, 4);
+        assert!(shortened(&[wait(4), used, used, release(1)]).is_empty());
+        assert!(shortened(&[wait(4), used, release(2), release(1)]).is_empty());
+    }
+}
