@@ -146,11 +146,21 @@ impl Case {
         }
     }
 
-    /// Whether `other` must have entered the call when it ends on `rank`: the table of
+    /// Whether the call of this number tells who only sends of the others: of short calls with a root one in eight does.
+    fn is_answered(&self, call: u32) -> bool {
+        self.op.root().is_none() || self.reaches_peers() || call.is_multiple_of(8)
+    }
+
+    /// Whether `other` must have entered the call of this number when it ends on `rank`: the table of
     /// [`unisono::plan::ir`].
-    pub(crate) fn must_hear(&self, rank: u32, other: u32) -> bool {
+    pub(crate) fn must_hear(&self, call: u32, rank: u32, other: u32) -> bool {
         match self.op {
             _ if rank == other => false,
+            Op::Broadcast { root } | Op::Scatter { root }
+                if rank == root && !self.is_answered(call) =>
+            {
+                false
+            }
             Op::Broadcast { root } | Op::Scatter { root } if rank == root => {
                 // Those to which it puts something.
                 let distance = (other + self.ranks - root) % self.ranks;

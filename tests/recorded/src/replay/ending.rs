@@ -10,7 +10,7 @@ impl Machine<'_> {
     pub(super) fn heard(&self, queue: usize, call: u32) -> Result<(), Fault> {
         let rank = self.program.queues[queue].rank;
         for (index, lane) in self.program.queues.iter().enumerate() {
-            if lane.peer.is_some() || !self.program.case.must_hear(rank, lane.rank) {
+            if lane.peer.is_some() || !self.program.case.must_hear(call, rank, lane.rank) {
                 continue;
             }
             let begin = lane.steps.iter().position(|step| match step {
