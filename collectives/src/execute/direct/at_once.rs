@@ -181,8 +181,13 @@ mod tests {
 
     use super::*;
 
-    const FILL: Spot = Spot(Space::Fill.base());
-    const SLOT: Spot = Spot(Space::Slot(1).base());
+    fn fill() -> Spot {
+        Spot(Space::Fill.base())
+    }
+
+    fn slot() -> Spot {
+        Spot(Space::Slot(1).base())
+    }
 
     fn begin(bytes: u32) -> Move {
         Move::Begin { to: 1, bytes }
@@ -237,7 +242,13 @@ mod tests {
 
     #[test]
     fn a_put_of_one_copy_or_none_is_done_at_once() {
-        let moves = [begin(4), copy(FILL, Spot(8), 4), raise(), begin(0), raise()];
+        let moves = [
+            begin(4),
+            copy(fill(), Spot(8), 4),
+            raise(),
+            begin(0),
+            raise(),
+        ];
         let all = shortened(&moves);
         assert!(matches!(
             all[..],
@@ -260,7 +271,7 @@ mod tests {
         let rest = Spot(Space::Fill.base() + 4);
         let parts = [
             begin(8),
-            copy(FILL, Spot(0), 4),
+            copy(fill(), Spot(0), 4),
             copy(rest, Spot(64), 4),
             raise(),
         ];
@@ -271,7 +282,7 @@ mod tests {
     fn what_is_used_once_is_taken_at_once() {
         let moves = [
             wait(4),
-            copy(Spot(0), SLOT, 4),
+            copy(Spot(0), slot(), 4),
             release(1),
             wait(0),
             release(1),
@@ -302,7 +313,7 @@ mod tests {
 
     #[test]
     fn what_is_used_twice_or_given_back_later_is_not() {
-        let used = copy(Spot(0), SLOT, 4);
+        let used = copy(Spot(0), slot(), 4);
         assert!(shortened(&[wait(4), used, used, release(1)]).is_empty());
         assert!(shortened(&[wait(4), used, release(2), release(1)]).is_empty());
     }
