@@ -80,7 +80,8 @@
 //!   In a broadcast or scatter every rank is heard by some peer, too. That is why their receivers
 //!   acknowledge, and why whoever collects in a reduce or gather signals to those that send to it as
 //!   it enters. An executor may leave a wait for a bare signal at a rooted operation's end to a later
-//!   operation, if it then still compares.
+//!   operation, if it then still compares. Of a program [without answers](Program::unanswered) who only sends hears of
+//!   nobody; each of the others hears of those from which it gets something.
 //! - *Bits.* All ranks end with the same expression tree for a block, so with the same bits.
 //!   `a (+) b` is written in the order of its operands; it rounds once.
 //! - *Windows.* A program with [`Place::Peer`] may touch a peer's memory only between a signal

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use unisono_plan::template::{Hierarchical, Level, Order, Ring, Rings, Route, Routes, Tree, Trees};
-use unisono_plan::verify::{Settings, check};
+use unisono_plan::verify::{Settings, check, check_unanswered};
 use unisono_plan::{Algorithm, Op, Template};
 
 /// A small generator of numbers, so that every run is the same.
@@ -53,6 +53,8 @@ fn verify(template: &Template, ranks: u32) -> usize {
         if template.supports(op, ranks, false).is_ok() {
             let report = check(template.clone(), op, ranks, false, Settings::all);
             report.unwrap_or_else(|error| panic!("{error}\n{template:?}"));
+            let unanswered = check_unanswered(template.clone(), op, ranks, Settings::all);
+            unanswered.unwrap_or_else(|error| panic!("unanswered: {error}\n{template:?}"));
             plans += 1;
         }
     }

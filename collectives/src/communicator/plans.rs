@@ -19,7 +19,7 @@ use super::shared::{Shared, mix};
 use super::start::Request;
 use super::support;
 use crate::error::{Error, Result};
-use crate::execute::{Direct, Planned};
+use crate::execute::{Answered, Direct, Planned};
 use crate::reduction::{How, Order};
 use crate::signature::CallKind;
 use crate::{Algorithm, DataType, ReduceOp, Reduction, ReductionKind};
@@ -233,23 +233,26 @@ impl Shared {
         };
         let of_user = matches!(key.reduction, Some(ReductionKind::User(_)));
         let runs_directly = self.policy.direct && !of_user && key.kind != CallKind::AllToAllV;
-        let direct = |program, unanswered| {
+        let direct = |program, answered| {
             let planned = planned(program);
-            let direct = runs_directly.then(|| Direct::of(&planned, self.lane.posted, unanswered));
+            let direct = runs_directly.then(|| Direct::of(&planned, self.lane.posted, answered));
             let direct = direct.flatten();
             Planned { direct, ..planned }
         };
-        let unanswered = program.unanswered();
-        let mut own = direct(program, false);
-        if self.tells && bytes <= UNANSWERED && !own.windowed && !own.reads {
-            own.unanswered = unanswered.map(|program| Arc::new(direct(program, true)));
-        }
+        let is_short = self.all_cpus && bytes <= UNANSWERED && !choice.template.reads_peers();
+        let unanswered = is_short.then(|| program.unanswered()).flatten();
+        let answered = match unanswered {
+            Some(_) => Answered::Here,
+            None => Answered::Always,
+        };
+        let mut own = direct(program, answered);
+        own.unanswered = unanswered.map(|program| Arc::new(direct(program, Answered::Elsewhere)));
         if self.lane.posted
             && let Some(moves) = &mut own.direct
         {
             moves.mark_answers(self.rank, |rank| {
                 let program = choice.template.generate(&Shape { rank, ..shape });
-                direct(one_way(program.ok()?), false).direct
+                direct(one_way(program.ok()?), answered).direct
             });
         }
         Ok(own)

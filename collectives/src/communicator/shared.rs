@@ -21,7 +21,7 @@ use super::wire;
 use crate::error::{Error, Mismatch, RankStatus, Result, Timeout};
 use crate::execute::{Asides, Lane, OnFailure, is_abort};
 use crate::progress::{Policy, Watch};
-use crate::signature::Call;
+use crate::signature::{Call, CallKind};
 use crate::world::World;
 
 /// Tags of a communicator's own exchanges; those above are numbered.
@@ -69,6 +69,8 @@ pub(crate) struct Shared {
     pub(super) refused: Refused,
     /// Why its calls cannot be recorded into graphs, the same on all ranks.
     pub(super) unrecorded: Option<String>,
+    /// Whether the device of each rank is its CPU.
+    pub(super) all_cpus: bool,
     /// Whether the CPU sees what peers tell in their signals, and may act on it: on all ranks.
     pub(super) tells: bool,
     /// What receivers fetch.
@@ -123,8 +125,9 @@ impl Shared {
         let let_go = LetGo::new(lane.lock().fetching());
         let stopped = Stopped::new(&world.graph, &members, lane.lock().sharing());
         let asides = Asides::new(world.options.memory.budget);
+        let all_cpus = members.iter().all(|member| world.is_cpu(*member));
         // A recorded call has no work of the host's.
-        let tells = unrecorded.is_some() && members.iter().all(|member| world.is_cpu(*member));
+        let tells = unrecorded.is_some() && all_cpus;
         let shared = Arc::new(Self {
             id,
             rank: position.unwrap_or(0) as u32,
@@ -145,6 +148,7 @@ impl Shared {
             supports,
             refused,
             unrecorded,
+            all_cpus,
             tells,
             fetches,
             linked,
@@ -488,21 +492,28 @@ impl Shared {
 }
 
 impl Telling {
-    /// The first two ranks that called different things as the collective that was asked about.
+    /// The first two ranks that called different things as the collective that was asked about, or, if they remember that
+    /// no more, that are in different ones of one number.
     fn mismatch(&self) -> Option<Mismatch> {
-        let mut calls = self
-            .ranks
-            .iter()
-            .filter_map(|(rank, told)| Some((*rank, told.called?)));
-        let (rank, ours) = calls.next()?;
-        let (peer, theirs) = calls.find(|(_, call)| *call != ours)?;
-        Some(Mismatch {
-            rank,
-            ours,
-            peer,
-            theirs,
-        })
+        let called = (self.ranks.iter()).filter_map(|(rank, told)| Some((*rank, told.called?)));
+        let current =
+            (self.ranks.iter()).filter_map(|(rank, told)| Some((*rank, told.status.call?)));
+        let is_collective = |(_, call): &(u32, Call)| call.kind != CallKind::SendRecv;
+        different(called).or_else(|| different(current.filter(is_collective)))
     }
+}
+
+/// The first rank and the next that called something else as the collective of the same number.
+fn different(mut calls: impl Iterator<Item = (u32, Call)>) -> Option<Mismatch> {
+    let (rank, ours) = calls.next()?;
+    let is_other = |call: &Call| call.sequence == ours.sequence && *call != ours;
+    let (peer, theirs) = calls.find(|(_, call)| is_other(call))?;
+    Some(Mismatch {
+        rank,
+        ours,
+        peer,
+        theirs,
+    })
 }
 
 impl Drop for Shared {

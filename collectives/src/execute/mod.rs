@@ -29,7 +29,7 @@ mod unchecked;
 use unisono_hal::Batch;
 
 pub(crate) use aside::{Aside, Asides};
-pub(crate) use direct::Direct;
+pub(crate) use direct::{Answered, Direct};
 pub(crate) use holdings::{Bells, Holdings, Kept};
 pub(crate) use lane::{Lane, OnFailure, is_abort};
 pub(crate) use left::sweep;

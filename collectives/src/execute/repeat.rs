@@ -152,7 +152,7 @@ impl State {
     ) -> Ended {
         let Repeat { op, planned, .. } = repeat;
         // Messages have numbers of their own, and plans without any answers.
-        let planned = planned.of_call(self.collectives());
+        let planned = planned.of_call(self.next_number());
         let Some(due) = self.main.begin_directly(&mut self.common, planned) else {
             return Ended::Not;
         };
@@ -172,8 +172,10 @@ impl State {
         loop {
             let ran = (self.main).run_bound(&mut self.common, bound, buffers, &mut running);
             if matches!(ran, Ran::Done) {
-                if !waited {
-                    self.lag.found();
+                match takes {
+                    true if !waited => self.lag.found(),
+                    true => {}
+                    false => self.lag.is_broken(),
                 }
                 return Ended::Done;
             }

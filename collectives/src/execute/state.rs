@@ -173,13 +173,7 @@ impl State {
         }
     }
 
-    /// The number of this rank's next collective, which is not called yet.
-    #[inline]
-    pub(super) fn collectives(&self) -> u32 {
-        self.collectives
-    }
-
-    /// The same, and counts it.
+    /// The number of this rank's next collective, which it is about to call.
     fn next_collective(&mut self) -> u32 {
         let number = self.collectives;
         self.collectives = number.wrapping_add(1);
@@ -187,6 +181,7 @@ impl State {
     }
 
     /// The number that the next collective has.
+    #[inline]
     pub(super) fn next_number(&self) -> u32 {
         self.collectives
     }

@@ -8,7 +8,7 @@ const STREAM: u32 = 8;
 /// in [`STREAM`] calls.
 const LAG: Duration = Duration::from_nanos(500);
 
-/// How a rank that takes and sends nothing follows one that sends and waits for nothing.
+/// How a rank that takes bytes and sends none follows one that sends them and hardly ever waits.
 ///
 /// Where it is the faster of the two it catches up, and from then on looks at each cache line while the other writes it.
 /// Each look takes the line away from the writer, who then is slower by what it takes to fetch it back. So a rank that has
@@ -20,13 +20,19 @@ pub(crate) struct Lag {
 }
 
 impl Lag {
-    /// A call is complete that did not wait.
+    /// A call is complete that took something, and did not wait.
     #[inline]
     pub(crate) fn found(&mut self) {
         self.found = self.found.saturating_add(1);
     }
 
-    /// A call found that something has not come yet.
+    /// A call is complete that is of another kind.
+    #[inline]
+    pub(crate) fn is_broken(&mut self) {
+        self.found = 0;
+    }
+
+    /// A call that takes something found that it has not come yet.
     #[cold]
     pub(crate) fn missed(&mut self) {
         if std::mem::take(&mut self.found) < STREAM {

@@ -146,7 +146,8 @@ impl Case {
         }
     }
 
-    /// Whether the call of this number tells who only sends of the others: of short calls with a root one in eight does.
+    /// Whether the call of this number tells who only sends of the others: of short calls with a root one in eight does
+    /// (the executor's `Planned::of_call`).
     fn is_answered(&self, call: u32) -> bool {
         self.op.root().is_none() || self.reaches_peers() || call.is_multiple_of(8)
     }

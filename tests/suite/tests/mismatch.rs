@@ -176,6 +176,33 @@ fn who_gets_no_answer_hears_of_it_all_the_same() {
     }
 }
 
+/// Two ranks that each only send to the other wait for credits at last, which carry no words.
+#[test]
+fn two_ranks_that_only_send_hear_of_it() {
+    for tcp in [false, true] {
+        let adjust = move |options: &mut InitOptions| {
+            options.timeouts.op = Duration::from_secs(20);
+            if tcp {
+                options.without_links = vec!["shm".to_owned()];
+            }
+        };
+        threads(2, adjust, |world| {
+            let root = 1 - world.rank();
+            let since = Instant::now();
+            let call = |_| world.reduce(&[1_u32], &mut [0], ReduceOp::Sum, root);
+            let error = (0..10_000)
+                .find_map(|round| call(round).err())
+                .expect("an error");
+            assert!(matches!(error, Error::Mismatch(_)), "{error:?}");
+            assert!(
+                since.elapsed() < Duration::from_secs(5),
+                "{:?}",
+                since.elapsed()
+            );
+        });
+    }
+}
+
 #[test]
 fn two_ranks_in_shared_memory() {
     all_kinds(2, false);

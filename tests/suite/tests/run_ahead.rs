@@ -5,6 +5,7 @@ use std::sync::{Arc, Barrier};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use unisono::plan::Op;
 use unisono::plan::select::{Override, Overrides};
 use unisono::{Algorithm, Communicator, Error, InitOptions, ReduceOp, Rules};
 use unisono_tests::{
@@ -169,6 +170,75 @@ fn two_slots() {
 #[test]
 fn many_slots() {
     run(3, |options| options.memory.slots = 33);
+}
+
+/// Of no bytes nothing that comes is data, nor is it an answer.
+#[test]
+fn calls_of_nothing_in_a_row() {
+    let _limit = watchdog("calls_of_nothing_in_a_row", LIMIT);
+    for without in WITHOUT {
+        let adjust = move |options: &mut InitOptions| do_without(without, options);
+        threads(3, adjust, |world| {
+            for call in 0..60 {
+                let (none, mut out) = ([0_u8; 0], [0_u8; 0]);
+                match call / 15 {
+                    0 => world.broadcast(&mut out, 1),
+                    1 => world.scatter(&none, &mut out, 1),
+                    2 => world.reduce(&none, &mut out, ReduceOp::Sum, 1),
+                    _ => world.gather(&none, &mut out, 1),
+                }
+                .unwrap_or_else(|error| panic!("call {call}: {error}"));
+            }
+            world.barrier().expect("barrier");
+        });
+    }
+}
+
+/// Of one element some plans put nothing to some ranks.
+#[test]
+fn calls_of_one_element_by_every_plan_in_a_row() {
+    let _limit = watchdog("calls_of_one_element_by_every_plan_in_a_row", LIMIT);
+    let ops = [Op::Broadcast { root: 1 }, Op::Reduce { root: 1 }];
+    let plans = (ops.iter())
+        .flat_map(|op| Algorithm::ALL.map(|algorithm| (*op, algorithm)))
+        .filter(|(op, algorithm)| algorithm.supports(*op, 4, false).is_ok());
+    for (op, algorithm) in plans {
+        for without in WITHOUT {
+            let adjust = move |options: &mut InitOptions| {
+                do_without(without, options);
+                options.rules = Rules::new(move |_, _| Overrides {
+                    rules: vec![Override {
+                        op: Some(op.kind()),
+                        bytes: 0..=u64::MAX,
+                        algorithm: algorithm.into(),
+                        windowed: Some(false),
+                        put_bytes: None,
+                    }],
+                });
+            };
+            threads(4, adjust, move |world| {
+                let is_root = world.rank() == 1;
+                for round in 0..40 {
+                    let mut data = [if is_root { round } else { u32::MAX }];
+                    let (result, wanted) = match op {
+                        Op::Broadcast { root } => (world.broadcast(&mut data, root), round),
+                        _ => {
+                            let result = world.reduce(&[round], &mut data, ReduceOp::Sum, 1);
+                            (result, if is_root { 4 * round } else { u32::MAX })
+                        }
+                    };
+                    match result {
+                        // Over sockets nobody reads another's memory.
+                        Err(Error::Unsupported { .. }) if algorithm == Algorithm::MeshRead => {}
+                        result => {
+                            result.unwrap_or_else(|error| panic!("{op} by {algorithm}: {error}"));
+                            assert_eq!(data, [wanted], "{op} by {algorithm}");
+                        }
+                    }
+                }
+            });
+        }
+    }
 }
 
 /// The root is through with some broadcasts before anybody else has called one.

@@ -32,7 +32,6 @@ mod memory;
 mod set;
 mod sets;
 
-use crate::Algorithm;
 use crate::algorithms::Unsupported;
 use crate::ir::{Action, MIN_SLOTS, Op, Program};
 use crate::template::Template;
@@ -212,12 +211,12 @@ pub fn check<I: IntoIterator<Item = Settings>>(
 /// [`check`] of the [unanswered](Program::unanswered) programs, if there are any; of none whose ranks read each other's
 /// buffers, as these say by bare signals that they may.
 pub fn check_unanswered<I: IntoIterator<Item = Settings>>(
-    algorithm: Algorithm,
+    template: impl Into<Template>,
     op: Op,
     ranks: u32,
     settings: impl FnOnce(u16) -> I,
 ) -> Result<Option<Report>, CheckError> {
-    let template = Template::from(algorithm);
+    let template = template.into();
     let programs = template.programs(op, ranks, false)?;
     let without: Vec<_> = programs.iter().map(Program::unanswered).collect();
     if template.reads_peers() || without.iter().all(Option::is_none) {
@@ -234,7 +233,7 @@ pub fn check_unanswered<I: IntoIterator<Item = Settings>>(
             ..settings
         };
         report = verify(&without, settings).map_err(|error| CheckError::Wrong {
-            algorithm: algorithm.name(),
+            algorithm: template.name(),
             op,
             ranks,
             settings,

@@ -26,6 +26,17 @@ pub(super) use run::{Around, Bound, Buffers, Handed, Pending, Ran, Running};
 
 use unisono_plan::Blocks;
 
+/// In which calls those to which something is put answer, in a plan with a root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answered {
+    /// In each.
+    Always,
+    /// In some: in those of this plan.
+    Here,
+    /// In others.
+    Elsewhere,
+}
+
 /// A program resolved to what the CPU does.
 #[derive(Debug)]
 pub(crate) struct Direct {
@@ -34,7 +45,7 @@ pub(crate) struct Direct {
     steps: Box<[u32]>,
     /// Whether it leaves waits owed.
     owes: bool,
-    /// Whether it takes puts and makes none that have bytes.
+    /// Whether it takes bytes and puts none.
     pub(super) takes: bool,
     /// Bytes of scratch that it needs.
     pub(super) scratch: u64,
@@ -73,8 +84,8 @@ enum Move {
     /// Begins a put of so many bytes: waits until there is room for it.
     Begin { to: u32, bytes: u32 },
     /// Ends it: tells the peer. The `last` is a bare signal to a rank of which this one waits for nothing more, an
-    /// *answer* one for which the peer leaves its wait owed, and *ahead* is a small put of a rank that leaves its waits
-    /// owed.
+    /// *answer* one for which the peer leaves its wait owed, and *ahead* is a small put to a rank that answers later or not
+    /// at all.
     Raise {
         to: u32,
         last: bool,

@@ -6,8 +6,8 @@
 //!
 //! Nobody is kept waiting for it. What is owed are the only puts of their channel in an op (see
 //! [`defer`]), each lies in its flag's line, and so few are left ([`most`]) that the sender always finds
-//! a free one. They stay owed over calls of one and the same plan alone. Any other call makes them up
-//! first, so that it finds the channels as the plan's verifier has it: with nothing in them but its
+//! a free one. They stay owed over calls of one and the same plan alone, with answers or without. Any other call makes them
+//! up first, so that it finds the channels as the plan's verifier has it: with nothing in them but its
 //! own.
 
 use std::collections::{HashMap, HashSet};
@@ -28,8 +28,8 @@ pub(in crate::execute) struct Owed {
 }
 
 impl Owed {
-    /// Whether a call of this plan has to make up for them before it begins. Not one of the same plan without answers, to
-    /// whom nothing comes from those who owe.
+    /// Whether a call of this plan has to make up for them before it begins. Not one of the same plan without answers, which
+    /// waits for nothing from those of whom something is owed.
     #[inline]
     pub(in crate::execute) fn is_due(&self, planned: &Arc<Planned>) -> bool {
         self.count > 0 && !(self.by.as_ref()).is_some_and(|by| by.is_like(planned))
@@ -64,7 +64,8 @@ pub(super) fn most(arena: &Arena, flags: u32) -> usize {
 ///
 /// A rank that has put something for a later call has ended this one: it has the signal, or left it owed and waits for
 /// it no sooner than for that of the later call. So where that put is there already, the signal may wait for that call
-/// ([`Around::raise`](super::Around)), and then one message carries both. Posted links gain by it.
+/// ([`Around::raise`](super::Around)), and then one message carries both. Posted links gain by it. Not for plans that also
+/// run without answers: there the later call may have nothing to send.
 pub(super) fn mark_last(moves: &mut [Move]) {
     let mut awaited = HashSet::new();
     let mut bare = HashMap::new();
@@ -89,7 +90,8 @@ pub(super) fn mark_last(moves: &mut [Move]) {
 /// Longer puts are worth a call of the operating system each.
 const AHEAD: u64 = 16 << 10;
 
-/// Marks the short puts of a plan that waits for nothing: such a rank may be far ahead of those to which it puts something.
+/// Marks the short puts of a plan in which those to which something is put answer later or not at all: this rank may be far
+/// ahead of them.
 pub(super) fn mark_ahead(moves: &mut [Move]) {
     let mut put = 0;
     for step in moves {
@@ -170,13 +172,12 @@ pub(super) fn defer(moves: &mut Vec<Move>) -> bool {
     while let [
         before @ ..,
         Move::Wait {
-            from: peer,
-            bytes: 0,
-            ..
+            from: peer, blocks, ..
         },
         Move::Release { from: given, .. },
     ] = rest
         && peer == given
+        && blocks.is_empty()
         && is_only_wait(before, *peer)
     {
         from.push(*peer);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use unisono_plan::{Action, Blocks, Buffer, Op, Place, Step, Value, ir};
 
-use super::{Direct, Move, Space, Spot, at_once, in_place, owed};
+use super::{Answered, Direct, Move, Space, Spot, at_once, in_place, owed};
 use crate::execute::op::Planned;
 use crate::execute::place::{Resolved, merged};
 
@@ -25,8 +25,8 @@ const MOVES: usize = 1024;
 
 impl Direct {
     /// The moves of a short plan, whose puts may be `posted`; `None` for one that is not short, or not of a kind that
-    /// runs so. Of one that goes `unanswered` nobody waits for credits.
-    pub(crate) fn of(planned: &Planned, posted: bool, unanswered: bool) -> Option<Self> {
+    /// runs so.
+    pub(crate) fn of(planned: &Planned, posted: bool, answered: Answered) -> Option<Self> {
         let message = planned.geometry.count().checked_mul(planned.element)?;
         let op = planned.program.op;
         let (is_long, most) = match posted {
@@ -68,15 +68,19 @@ impl Direct {
         );
         let owes = rooted && owed::defer(&mut moves);
         let puts = |step: &Move| matches!(step, Move::Begin { bytes, .. } if *bytes > 0);
-        let waits = |step: &Move| matches!(step, Move::Wait { .. });
+        let waits = |step: &Move| matches!(step, Move::Wait { bytes, .. } if *bytes > 0);
         if posted {
             moves = in_place::landing(in_place::lending(moves));
             (moves, steps) = in_place::settled(moves, steps);
-            owed::mark_last(&mut moves);
+            if answered == Answered::Always {
+                owed::mark_last(&mut moves);
+            }
             owed::mark_rides(&mut moves);
+            let unanswered = answered == Answered::Elsewhere;
             if owes || unanswered || matches!(op, Op::Send { .. }) {
                 owed::mark_ahead(&mut moves);
             }
+            // Credits may be told of later: there is room for more.
             if unanswered || matches!(op, Op::Recv { .. }) {
                 owed::mark_held(&mut moves, |_| true);
             }

@@ -171,7 +171,8 @@ impl Peer {
         }
     }
 
-    /// A put of so many bytes is about to be told of: asks for the lines of one like it that comes a little later.
+    /// A put of so many bytes is about to be told of: asks for the lines of one like it that comes a little later. Between
+    /// plain memories only.
     #[inline]
     pub(in crate::execute) fn fetch_ahead(&self, bytes: u64) {
         let Some(plain) = self.lines.plain else {
