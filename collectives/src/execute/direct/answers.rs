@@ -6,10 +6,10 @@
 //! - *Answers*: bare signals for which the other rank leaves its wait owed, to say that both called the same. That rank does
 //!   not stop for one: it runs ahead, by as much as it has room and may owe. Most short calls have none
 //!   ([`Planned::of_call`]).
-//! - *Credits* of puts that needed no slot, and that are answered or come from a rank that sends messages: of such there is
+//! - *Credits* of puts that needed no slot, of messages and of calls that are answered later or not at all: of such there is
 //!   room for many, and half of them are told of at once.
-//! - *Puts* of a rank that waits for nothing in its calls, the root of a broadcast say, while they come quickly one after
-//!   the other: the other ranks have those before them to go on with.
+//! - *Puts* to ranks that answer later or not at all, those of a broadcast say, while they come quickly one after the other:
+//!   the other ranks have those before them to go on with.
 //!
 //! They go out when one of these comes first:
 //!
