@@ -122,7 +122,12 @@ fn side_by_side(prepare: impl Fn(Command) -> Command) -> Result<Ran> {
         "pass",
     ]);
     let tests = watch_errors(&mut prepare(tests))?;
-    let of_docs = watch(&mut prepare(cargo(&["test", "--workspace", "--doc", "--no-fail-fast"])))?;
+    let of_docs = watch(&mut prepare(cargo(&[
+        "test",
+        "--workspace",
+        "--doc",
+        "--no-fail-fast",
+    ])))?;
     let mut all = count_side_by_side(&tests.lines);
     let in_docs = count(&of_docs.lines);
     all.passed += in_docs.passed;

@@ -239,8 +239,9 @@ impl Shared {
             let direct = direct.flatten();
             Planned { direct, ..planned }
         };
-        let is_short = self.all_cpus && bytes <= UNANSWERED && !choice.template.reads_peers();
-        let unanswered = is_short.then(|| program.unanswered()).flatten();
+        let in_slots = !choice.windowed && !choice.template.reads_peers();
+        let may_be = self.all_cpus && bytes <= UNANSWERED && in_slots;
+        let unanswered = may_be.then(|| program.unanswered()).flatten();
         let answered = match unanswered {
             Some(_) => Answered::Here,
             None => Answered::Always,

@@ -7,11 +7,11 @@ impl Program {
     /// that the others have called the same. `None` else.
     ///
     /// Where what is put lies in slots, bare signals move nothing and make room for nothing, so the result is the same. It is
-    /// not for plans of which ranks read each other's buffers: there they say that a buffer may be read, or written again.
-    /// All ranks leave theirs out, or none does.
+    /// not for plans of which any rank reaches into another's memory: there they say that a buffer may be read or written,
+    /// or that it was. All ranks leave theirs out, or none does; who reaches nowhere cannot tell by its own program.
     #[must_use]
     pub fn unanswered(&self) -> Option<Self> {
-        if self.op.root().is_none() || self.windowed {
+        if self.op.root().is_none() {
             return None;
         }
         let mut kept: Vec<bool> = Vec::with_capacity(self.steps.len());
