@@ -427,13 +427,14 @@ impl Track {
                 Handed::Done
             }
             Pending::Credits { to, bytes } => {
-                waits_for = Some((to, step));
                 let peer = &mut common.peers[to as usize];
                 // Credits have no words. If that rank called something else it gives none: it is what is owed that says so.
                 if peer.make_up(own, batch) {
+                    waits_for = Some((to, None));
                     common.owed.count -= 1;
                     return Handed::Again;
                 }
+                waits_for = Some((to, step));
                 match peer.lacks_credits(own, peer.rooms_of(own, bytes)) {
                     Some(credits) => peer.await_credits(own, batch, credits, true),
                     // There is a place for it, but none to send it from.

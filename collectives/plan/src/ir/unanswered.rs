@@ -11,9 +11,7 @@ impl Program {
     /// or that it was. All ranks leave theirs out, or none does; who reaches nowhere cannot tell by its own program.
     #[must_use]
     pub fn unanswered(&self) -> Option<Self> {
-        if self.op.root().is_none() {
-            return None;
-        }
+        self.op.root()?;
         let mut kept: Vec<bool> = Vec::with_capacity(self.steps.len());
         for (at, step) in self.steps.iter().enumerate() {
             kept.push(match step.action {
