@@ -175,7 +175,7 @@ impl State {
                 match takes {
                     true if !waited => self.lag.found(),
                     true => {}
-                    false => self.lag.is_broken(),
+                    false => self.lag.reset(),
                 }
                 return Ended::Done;
             }

@@ -28,20 +28,25 @@ impl Lag {
 
     /// A call is complete that is of another kind.
     #[inline]
-    pub(crate) fn is_broken(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.found = 0;
     }
 
     /// A call that takes something found that it has not come yet.
     #[cold]
     pub(crate) fn missed(&mut self) {
-        if std::mem::take(&mut self.found) < STREAM {
+        if !self.has_caught_up() {
             return;
         }
         let since = Instant::now();
         while since.elapsed() < LAG {
             std::hint::spin_loop();
         }
+    }
+
+    /// Whether it had been the faster one. It has to be so again before the next time.
+    fn has_caught_up(&mut self) -> bool {
+        std::mem::take(&mut self.found) >= STREAM
     }
 }
 
@@ -52,20 +57,14 @@ mod tests {
     #[test]
     fn only_who_found_all_there_for_some_calls_looks_away() {
         let mut lag = Lag::default();
-        let looked_away = |lag: &mut Lag| {
-            let since = Instant::now();
-            lag.missed();
-            since.elapsed() >= LAG
-        };
-        for _ in 0..STREAM {
-            lag.found();
-        }
-        assert!(looked_away(&mut lag));
-        assert_eq!(lag.found, 0, "it has to be faster again first");
-        for _ in 1..STREAM {
-            lag.found();
-        }
-        lag.missed();
-        assert_eq!(lag.found, 0);
+        let found = |lag: &mut Lag, calls| (0..calls).for_each(|_| lag.found());
+        found(&mut lag, STREAM);
+        assert!(lag.has_caught_up());
+        assert!(!lag.has_caught_up(), "it has to be faster again first");
+        found(&mut lag, STREAM - 1);
+        assert!(!lag.has_caught_up());
+        found(&mut lag, STREAM);
+        lag.reset();
+        assert!(!lag.has_caught_up(), "another call was between");
     }
 }

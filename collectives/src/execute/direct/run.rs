@@ -197,6 +197,7 @@ impl Running {
                 Move::Put { to, src, bytes } => {
                     let src = around.at(&bases, src);
                     if around.put_at_once(op.words, to, src, bytes) {
+                        // Past what begins, fills (if there are bytes) and raises it.
                         self.next += if bytes > 0 { 3 } else { 2 };
                     }
                 }
