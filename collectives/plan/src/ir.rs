@@ -59,6 +59,13 @@
 //! A put of [`Value::Empty`] is a bare signal. It takes a slot too, so that signals and data stay
 //! in one order, and it is waited for and released like any other.
 //!
+//! *Shown puts.* Where all ranks map each other's memory, those of an algorithm that [shows
+//! them](crate::Algorithm::shows_puts) need not be written once for each receiver. There every put with data is one of a
+//! group: the same value to each of the other ranks, one right after the other. An executor may write the value once, in
+//! a slot of its own memory, after waiting for a free slot of all the channels, and signal to each that it is there. The
+//! slots of these are counted by themselves, one a group: as each channel has one put of each group and holds at most
+//! `D`, the slot of a group is free when that of the `D`-th next one is needed.
+//!
 //! # Rules that every program keeps, and that the verifier checks
 //!
 //! - *In place.* `In` and `Out` may be the same memory in the way of MPI and NCCL: all_reduce,

@@ -120,7 +120,7 @@ fn verify_rooted(op: impl Fn(u32) -> Op, plans: usize) {
 
 #[test]
 fn all_reduce() {
-    verify(Op::AllReduce, 10);
+    verify(Op::AllReduce, 11);
 }
 
 #[test]
@@ -130,12 +130,12 @@ fn reduce_scatter() {
 
 #[test]
 fn all_gather() {
-    verify(Op::AllGather, 8);
+    verify(Op::AllGather, 9);
 }
 
 #[test]
 fn broadcast() {
-    verify_rooted(|root| Op::Broadcast { root }, 8);
+    verify_rooted(|root| Op::Broadcast { root }, 9);
 }
 
 #[test]

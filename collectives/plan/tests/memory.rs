@@ -45,6 +45,7 @@ fn grows(algorithm: Algorithm, ranks: u32) -> usize {
         | Algorithm::MeshOneShot
         | Algorithm::MeshTwoShot
         | Algorithm::MeshRead
+        | Algorithm::MeshShared
         // A rank has a parent and two children in each tree.
         | Algorithm::DoubleBinaryTree => 0,
         // A few steps for each level.

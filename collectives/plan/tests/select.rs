@@ -324,6 +324,34 @@ fn a_broadcast_is_read_where_ranks_share_cores() {
 }
 
 #[test]
+fn ranks_that_share_cores_show_what_all_need() {
+    let shares = |ranks| shared_memory(ranks, 2).with_shared_memory(Ok(()));
+    let chosen = |fabric: &Fabric, op, bytes| {
+        let got = select(&request(op, bytes), fabric, &Overrides::NONE);
+        got.unwrap().winner().plan
+    };
+    let shown = Plan::Flat(Algorithm::MeshShared);
+    for op in [Op::AllGather, Op::Broadcast { root: 0 }] {
+        for bytes in [64 << 10, MIB, 64 * MIB] {
+            assert_eq!(chosen(&shares(8), op, bytes), shown, "{op} {bytes}");
+        }
+        // A rank with a core of its own has nobody there to read what it has read.
+        assert_ne!(chosen(&shares(2), op, MIB), shown, "{op}");
+        // A few bytes come with their signals.
+        assert_ne!(chosen(&shares(8), op, 8), shown, "{op}");
+    }
+    let why = Err("ranks 0 and 1 do not share memory".to_owned());
+    let apart = shared_memory(8, 2).with_shared_memory(why);
+    assert_ne!(chosen(&apart, Op::AllGather, MIB), shown);
+    let family = Algorithm::MeshShared.into();
+    assert_eq!(
+        apart.why_missing(family),
+        Some("ranks 0 and 1 do not share memory")
+    );
+    assert_eq!(shares(8).why_missing(family), None);
+}
+
+#[test]
 fn windows_win_where_they_are_and_are_refused_where_not() {
     let fabric = shared_memory(4, 4);
     let mut ask = request(Op::AllGather, 64 * MIB);

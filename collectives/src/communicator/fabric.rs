@@ -48,6 +48,7 @@ pub(super) fn fabric(
     refused: &Refused,
     fetches: Fetches,
     reads: Result<Reads, String>,
+    shares: Result<(), String>,
 ) -> Fabric {
     let with_links =
         |measured: &BTreeMap<_, _>| with_links(world, members, speeds, refused, fetches, measured);
@@ -59,7 +60,7 @@ pub(super) fn fabric(
     } else {
         with_links(&calibration.links).in_place_of(&reported)
     };
-    let fabric = fabric.with_reads(reads);
+    let fabric = fabric.with_reads(reads).with_shared_memory(shares);
     match measured {
         Some(measured) => fabric.with_measurements(measured),
         None => fabric,

@@ -69,6 +69,7 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
             fetches: Fetches::of(&[]),
             linked: vec![Told::default()],
             reads: reads::of_all(&[None]),
+            shares: Ok(()),
         }
     };
     let stream = world.device.stream(0)?;
@@ -93,6 +94,7 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
             &peers.refused,
             peers.fetches,
             peers.reads,
+            peers.shares,
         ),
         Policy::new(world.is_crowded(), &world.options),
         forming.arena.slot_bytes,
@@ -121,6 +123,8 @@ struct Connected {
     linked: Vec<Told>,
     /// How ranks read each other's memory, or why they do not.
     reads: std::result::Result<Reads, String>,
+    /// Nothing if all ranks' cores work in memory that all map, or why not.
+    shares: std::result::Result<(), String>,
 }
 
 struct Forming<'a> {
@@ -192,15 +196,21 @@ impl<'a> Forming<'a> {
             fetches,
             processes,
             reads,
+            shares,
         } = loop {
             let mut mapped = self.map_all(&refused, first)?;
             let told = self.confirm(&mapped, first + 1)?;
             let told = told.ok_or_else(|| {
                 Error::Graph("what a rank tells of its mappings is cut short".to_owned())
             })?;
-            let (failed, unread) = told;
+            let Confirmed {
+                failed,
+                unread,
+                unshared,
+            } = told;
             if failed.is_empty() {
                 mapped.reads = reads::of_all(&unread);
+                mapped.shares = unshared.into_iter().flatten().next().map_or(Ok(()), Err);
                 break mapped;
             }
             first += 2;
@@ -247,6 +257,7 @@ impl<'a> Forming<'a> {
             supports: offers.into_iter().map(|offer| offer.support).collect(),
             refused,
             reads,
+            shares,
         })
     }
 
@@ -275,6 +286,7 @@ impl<'a> Forming<'a> {
             });
         }
         let (processes, unread) = self.reach(&kinds, &offers);
+        let shares = self.shares(&kinds, &plans);
         Ok(Mapped {
             kinds,
             homes,
@@ -285,6 +297,7 @@ impl<'a> Forming<'a> {
             fetches,
             processes,
             reads: Err(unread.unwrap_or_default()),
+            shares,
         })
     }
 
@@ -314,6 +327,28 @@ impl<'a> Forming<'a> {
         match all {
             Ok(all) => (all, None),
             Err(why) => (Vec::new(), Some(why)),
+        }
+    }
+
+    /// Whether this rank's core works in memory that it and all others map, or why not.
+    fn shares(&self, kinds: &[Kind], plans: &[Plan]) -> std::result::Result<(), String> {
+        let (rank, info) = (self.rank, self.world.device.info());
+        let records = info.streams_can(unisono_abi::stream_can::CAPTURE);
+        let is_cpu =
+            info.kind == unisono_hal::DeviceKind::Cpu && info.reaches(unisono_abi::reach::HOST);
+        if !is_cpu || records {
+            return Err(format!(
+                "no core works for rank {rank} in memory that others map"
+            ));
+        }
+        let is_shared = |(kind, plan): (&Kind, &Plan)| match (kind, plan) {
+            (Kind::Own, _) => true,
+            (Kind::Direct, Plan::Mapped(Way::Mapped { fetch, .. })) => *fetch == Fetch::default(),
+            _ => false,
+        };
+        match kinds.iter().zip(plans).position(|pair| !is_shared(pair)) {
+            None => Ok(()),
+            Some(peer) => Err(format!("ranks {rank} and {peer} do not share memory")),
         }
     }
 
@@ -515,13 +550,9 @@ impl<'a> Forming<'a> {
         Ok(way)
     }
 
-    /// Second round: a mapping is used only if both ends could make it, and memory is read only if all can. The pairs that
-    /// are not mapped, and of each rank why it cannot read another. `None` if something is cut short.
-    fn confirm(
-        &self,
-        mapped: &Mapped,
-        number: u64,
-    ) -> Result<Option<(Refused, Vec<Option<String>>)>> {
+    /// Second round: a mapping is used only if both ends could make it, and memory is read or shown only if all can. `None`
+    /// if something is cut short.
+    fn confirm(&self, mapped: &Mapped, number: u64) -> Result<Option<Confirmed>> {
         let reasons: Vec<_> = (mapped.plans.iter())
             .map(|plan| match plan {
                 Plan::Failed(error) => Some(error.to_string()),
@@ -533,17 +564,27 @@ impl<'a> Forming<'a> {
             &mut mine,
             &put_reasons(reasons.iter().map(Option::as_deref)),
         );
-        let unread = mapped.reads.as_ref().err();
-        put_bytes(&mut mine, unread.map_or("", String::as_str).as_bytes());
+        for why in [mapped.reads.as_ref().err(), mapped.shares.as_ref().err()] {
+            put_bytes(&mut mine, why.map_or("", String::as_str).as_bytes());
+        }
         let all = self.round(number, &mine)?;
         let parts = |bytes: &Vec<u8>| {
             let mut reader = Reader(bytes);
-            let (refused, unread) = (reader.bytes()?.to_vec(), reader.bytes()?);
-            let unread = String::from_utf8_lossy(unread).into_owned();
-            Some((refused, (!unread.is_empty()).then_some(unread)))
+            let refused = reader.bytes()?.to_vec();
+            let mut why = || {
+                let why = String::from_utf8_lossy(reader.bytes()?).into_owned();
+                Some((!why.is_empty()).then_some(why))
+            };
+            Some((refused, (why()?, why()?)))
         };
-        let all: Option<(Vec<_>, Vec<_>)> = all.iter().map(parts).collect();
-        Ok(all.and_then(|(refused, unread)| Some((Refused::of(&refused)?, unread))))
+        let all: Option<(Vec<_>, (Vec<_>, Vec<_>))> = all.iter().map(parts).collect();
+        Ok(all.and_then(|(refused, (unread, unshared))| {
+            Some(Confirmed {
+                failed: Refused::of(&refused)?,
+                unread,
+                unshared,
+            })
+        }))
     }
 
     /// Last round: windows of posted links.
@@ -626,6 +667,18 @@ struct Mapped {
     processes: Vec<Option<Memory>>,
     /// At first why this rank cannot read another, or nothing; then what came of it on all ranks.
     reads: std::result::Result<Reads, String>,
+    /// The same of what it shows.
+    shares: std::result::Result<(), String>,
+}
+
+/// What the ranks told each other of their mappings.
+struct Confirmed {
+    /// The pairs that are not mapped.
+    failed: Refused,
+    /// Of each rank why it cannot read another.
+    unread: Vec<Option<String>>,
+    /// Of each rank why it cannot show others what it puts.
+    unshared: Vec<Option<String>>,
 }
 
 /// How a peer will be reached.

@@ -225,6 +225,7 @@ impl Shared {
             scaled: key.reduction == Some(ReductionKind::ScaledSum),
             windowed: choice.windowed,
             reads: choice.template.reads_peers() && self.size() > 1,
+            shown: choice.template.shows_puts() && self.size() > 1,
             tells,
             hash: hash as u32,
             program,

@@ -18,7 +18,7 @@ use crate::options::InitOptions;
 /// process is there. Half of it at each end, by the model's way of counting: `--ops all_gather --sizes 16K --ranks 8`.
 const CALL_PS: u64 = 1_000_000;
 /// What the system copies from another process's memory, page by page: `--ops all_gather --sizes 4M,64M`.
-const BYTES_PER_SECOND: u64 = 8_000_000_000;
+const BYTES_PER_SECOND: u64 = 7_000_000_000;
 /// The same where all read the memory of one, which its own core copies meanwhile: `--ops broadcast --sizes 4M,64M`.
 const FROM_ONE_BYTES_PER_SECOND: u64 = 4_900_000_000;
 /// What comes from the first-level cache of a core that has just written it and will write it again:

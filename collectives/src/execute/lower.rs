@@ -6,6 +6,7 @@
 mod fetch;
 mod land;
 mod read;
+mod show;
 
 use std::collections::VecDeque;
 
@@ -263,7 +264,8 @@ impl Lowering<'_> {
 
     fn await_data(&mut self, op: &Op, from: u32, blocks: Blocks, piece: u64) {
         let wait = self.note_wait(from);
-        let bytes = op.planned.packed(blocks, piece);
+        let is_shown = op.planned.shown && !blocks.is_empty();
+        let bytes = (!is_shown).then(|| op.planned.packed(blocks, piece));
         let peer = &mut self.peers[from as usize];
         let words = (peer.compared != self.number).then(|| op.words_from(from));
         peer.compared = self.number;
@@ -281,6 +283,11 @@ impl Lowering<'_> {
         let target = to as usize;
         let words = (self.peers[target].signed != self.number).then(|| op.words_to(to));
         self.peers[target].signed = self.number;
+        if op.planned.shown && *value != Value::Empty {
+            self.show(op, to, value, piece);
+            self.peers[target].signal_data(&self.own, self.stream, words);
+            return;
+        }
         let bytes = op.planned.packed(value.blocks(), piece);
         let room = self.peers[target].room(&self.own, bytes);
         let rooms = self.peers[target].rooms(&self.own, room);

@@ -35,6 +35,8 @@ pub(crate) struct Planned {
     pub windowed: bool,
     /// Whether ranks read each other's buffers, wherever these are; not all of them need to.
     pub reads: bool,
+    /// Whether what it puts with data is shown to all: see [`unisono_plan::ir`].
+    pub shown: bool,
     /// Whether the root tells the others where its output is.
     pub tells: bool,
     /// A hash of all that ranks must agree on about how it runs.
@@ -190,6 +192,7 @@ impl Planned {
             scaled: false,
             windowed: false,
             reads: false,
+            shown: false,
             tells: false,
             hash: 0,
             direct: None,

@@ -4,6 +4,7 @@
 mod lines;
 mod posted;
 mod recorded;
+mod shown;
 mod told;
 
 use std::collections::VecDeque;
@@ -126,6 +127,8 @@ pub(crate) struct Peer {
     pub early: bool,
     /// Puts received when the last was asked to land elsewhere, that one included.
     asked: u64,
+    /// Puts that the peer has shown so far; of this rank itself those that it has.
+    pub shown: u64,
     /// Messages of send/recv so far, each way.
     pub messages_sent: u32,
     pub messages_received: u32,
@@ -259,6 +262,7 @@ impl Peer {
             lies: Lies::Here,
             early: false,
             asked: 0,
+            shown: 0,
             messages_sent: 0,
             messages_received: 0,
         }
@@ -596,17 +600,20 @@ impl Peer {
         self.received += 1;
     }
 
-    /// Wait for the next put from the peer, which has these blocks, and `bytes` in all.
+    /// Wait for the next put from the peer, which has these blocks, and so many bytes in all; `None` if it is shown.
     pub(super) fn await_data(
         &mut self,
         own: &Own,
         stream: &mut Batch,
         words: Option<[u64; 3]>,
         blocks: Blocks,
-        bytes: u64,
+        bytes: Option<u64>,
     ) {
         let flag = self.next_data(own);
-        self.take(own, blocks, bytes);
+        match bytes {
+            Some(bytes) => self.take(own, blocks, bytes),
+            None => self.take_shown(own, blocks),
+        }
         stream.wait(
             self.near.signal + own.arena.data_flag(self.rank, flag),
             self.counter(own, Counter::DataWait(flag)),
@@ -619,7 +626,7 @@ impl Peer {
         let Some(words) = self.owed.pop_front() else {
             return false;
         };
-        self.await_data(own, stream, Some(words), Blocks::NONE, 0);
+        self.await_data(own, stream, Some(words), Blocks::NONE, Some(0));
         if self.give_back(own) {
             self.release(own, stream);
         }

@@ -84,6 +84,11 @@ impl Case {
         self.windowed || self.algorithm == Family::from(Algorithm::MeshRead)
     }
 
+    /// Whether it is for ranks that all share memory.
+    pub(crate) fn shares_memory(&self) -> bool {
+        self.reaches_peers() || self.algorithm == Family::from(Algorithm::MeshShared)
+    }
+
     /// The name of its communicator, by which its plan is forced.
     pub(crate) fn name(&self) -> String {
         let how = if self.windowed { "windowed" } else { "staged" };

@@ -35,7 +35,7 @@ pub enum Transport {
 }
 
 /// Runs all plans that there are on `ranks` ranks, and records each on a communicator of its own.
-/// Over posted links there are no windows, and nobody's memory is read; on nodes there are plans by nodes too.
+/// Over posted links there are no windows, and nobody's memory is read or shown; on nodes there are plans by nodes too.
 ///
 /// # Panics
 /// If a rank cannot join, or a call fails.
@@ -45,7 +45,7 @@ pub fn record(ranks: u32, transport: Transport) -> Vec<(Case, Log)> {
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let cases: Arc<[Case]> = Case::all(ranks)
-        .filter(|case| !case.reaches_peers() || transport == Transport::Memory)
+        .filter(|case| !case.shares_memory() || transport == Transport::Memory)
         .chain(Case::hierarchical(ranks).filter(|_| transport == Transport::Nodes))
         .collect();
     let meet = Arc::new(Barrier::new(ranks as usize));

@@ -8,6 +8,8 @@ use crate::ir::{Blocks, Buffer, Place};
 pub(super) enum Source {
     /// In the next slot of each channel.
     Slots,
+    /// The same, but the slots hold these blocks, of which only some are folded.
+    Wider(Blocks),
     /// In the peers' windows.
     Windows,
 }
@@ -90,11 +92,15 @@ impl Fold {
                 b.wait(rank, blocks);
                 slot(rank, blocks)
             }
+            Source::Wider(held) => {
+                b.wait(rank, held);
+                slot(rank, blocks)
+            }
         }
     }
 
     fn done(&self, b: &mut Builder, rank: u32) {
-        if rank != b.rank() && self.source == Source::Slots {
+        if rank != b.rank() && self.source != Source::Windows {
             b.release(rank);
         }
     }

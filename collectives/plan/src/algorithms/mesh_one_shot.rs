@@ -45,14 +45,14 @@ fn reduce_scatter(b: &mut Builder) {
     fold_in_rank_order(b, Blocks::one(b.rank()), Source::Slots);
 }
 
-fn all_gather(b: &mut Builder) {
+pub(super) fn all_gather(b: &mut Builder) {
     let own = Blocks::one(b.rank());
     b.peers_above(|b, peer| b.put(peer, Value::Copy(input(own))));
     b.copy(out(own), input(own));
     b.skew(1).peers_below(receive_its_block);
 }
 
-fn broadcast(b: &mut Builder, root: u32) {
+pub(super) fn broadcast(b: &mut Builder, root: u32) {
     let all = b.all();
     if b.rank() == root {
         b.peers_above(|b, peer| b.put(peer, Value::Copy(input(all))));
@@ -123,6 +123,6 @@ fn put_each_its_block(b: &mut Builder) {
 }
 
 /// Block `r` of the output from rank `r`.
-fn receive_its_block(b: &mut Builder, peer: u32) {
+pub(super) fn receive_its_block(b: &mut Builder, peer: u32) {
     b.with_blocks().receive(peer, Blocks::one(peer));
 }

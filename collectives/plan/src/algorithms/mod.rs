@@ -15,6 +15,7 @@ mod halving_groups;
 mod layout;
 mod mesh_one_shot;
 mod mesh_read;
+mod mesh_shared;
 mod mesh_two_shot;
 pub(crate) mod neighbours;
 mod nhr;
@@ -103,6 +104,7 @@ pub fn generate(algorithm: Algorithm, shape: &Shape) -> Result<Program, Unsuppor
         Algorithm::MeshOneShot => mesh_one_shot::build(&mut b),
         Algorithm::MeshTwoShot => mesh_two_shot::build(&mut b),
         Algorithm::MeshRead => mesh_read::build(&mut b),
+        Algorithm::MeshShared => mesh_shared::build(&mut b),
         Algorithm::RecursiveDoubling => recursive_doubling::build(&mut b),
         Algorithm::HalvingDoubling => halving_doubling::build(&mut b),
         Algorithm::Ring => ring::build(&mut b),

@@ -42,11 +42,13 @@ pub enum Algorithm {
     Chain,
     /// Everybody reads everybody's memory: no slots, no second copy.
     MeshRead,
+    /// Everybody leaves what all need in memory of its own, once, and all read it there.
+    MeshShared,
 }
 
 impl Algorithm {
     /// Every algorithm, in the order that breaks ties.
-    pub const ALL: [Algorithm; 16] = [
+    pub const ALL: [Algorithm; 17] = [
         Algorithm::Direct,
         Algorithm::MeshOneShot,
         Algorithm::MeshTwoShot,
@@ -63,9 +65,11 @@ impl Algorithm {
         Algorithm::DoubleBinaryTree,
         Algorithm::Chain,
         Algorithm::MeshRead,
+        Algorithm::MeshShared,
     ];
 
-    /// Those that move bytes over links alone, whatever is behind them: all but [`Algorithm::MeshRead`].
+    /// Those that move bytes over links alone, whatever is behind them: all but [`Algorithm::MeshRead`] and
+    /// [`Algorithm::MeshShared`].
     pub const OVER_LINKS: [Algorithm; 15] = {
         let mut some = [Algorithm::Direct; 15];
         let mut at = 0;
@@ -96,6 +100,7 @@ impl Algorithm {
             Algorithm::DoubleBinaryTree => "double_binary_tree",
             Algorithm::Chain => "chain",
             Algorithm::MeshRead => "mesh_read",
+            Algorithm::MeshShared => "mesh_shared",
         }
     }
 
@@ -142,6 +147,10 @@ impl Algorithm {
                 matches!(op, Op::AllGather | Op::AllToAll | Op::Broadcast { .. }),
                 false,
             ),
+            Algorithm::MeshShared => (
+                matches!(op, Op::AllGather | Op::AllReduce | Op::Broadcast { .. }),
+                false,
+            ),
         };
         match (has, windowed, has_windowed) {
             (_, true, true) | (true, false, _) => Ok(()),
@@ -167,13 +176,24 @@ impl Algorithm {
     /// deterministic mode demands. True for operations that don't reduce.
     #[must_use]
     pub fn folds_in_rank_order(self, op: Op) -> bool {
-        !op.reduces() || matches!(self, Algorithm::MeshOneShot | Algorithm::MeshTwoShot)
+        !op.reduces()
+            || matches!(
+                self,
+                Algorithm::MeshOneShot | Algorithm::MeshTwoShot | Algorithm::MeshShared
+            )
     }
 
     /// Whether ranks read their peers' buffers, wherever these lie: no windows, but memory that peers let others read.
     #[must_use]
     pub fn reads_peers(self) -> bool {
         self == Algorithm::MeshRead
+    }
+
+    /// Whether each rank shows what it puts: all its puts with data are to everybody, and lie once in its own memory
+    /// ([`crate::ir`], *Shown puts*).
+    #[must_use]
+    pub fn shows_puts(self) -> bool {
+        self == Algorithm::MeshShared
     }
 }
 

@@ -139,6 +139,8 @@ pub struct Fabric {
     together: bool,
     /// How ranks read each other's memory, or why they do not.
     reads: Result<Reads, Arc<str>>,
+    /// Nothing if all ranks' cores work in memory that all map, or why not.
+    shares_memory: Result<(), Arc<str>>,
     /// The fingerprint of the fabric of which this one is a calibrated version.
     origin: Option<u64>,
 }
@@ -260,6 +262,7 @@ impl Fabric {
             crowd,
             together: node_of.iter().all(|node| *node == node_of[0]),
             reads: Err("nobody has said that its ranks can read each other's memory".into()),
+            shares_memory: Err("nobody has said that its ranks share memory".into()),
             origin: None,
         })
     }
@@ -310,6 +313,9 @@ impl Fabric {
         if family == Family::from(Algorithm::MeshRead) {
             return self.reads.as_ref().err().map(|why| &**why);
         }
+        if family == Family::from(Algorithm::MeshShared) {
+            return self.shares_memory.as_ref().err().map(|why| &**why);
+        }
         let mut missing = self.missing.iter();
         let found = missing.find(|(other, _)| *other == family)?;
         Some(&found.1)
@@ -335,6 +341,19 @@ impl Fabric {
     pub fn with_reads(mut self, reads: Result<Reads, String>) -> Self {
         self.reads = reads.map_err(Arc::from);
         self
+    }
+
+    /// The same fabric, whose ranks all map each other's memory and read it with cores of their own, or why not.
+    #[must_use]
+    pub fn with_shared_memory(mut self, shares: Result<(), String>) -> Self {
+        self.shares_memory = shares.map_err(Arc::from);
+        self
+    }
+
+    /// Whether all ranks map each other's memory and read it with cores of their own.
+    #[must_use]
+    pub fn shares_memory(&self) -> bool {
+        self.shares_memory.is_ok()
     }
 
     /// Whether the ranks are all on one machine, with fewer cores than ranks.

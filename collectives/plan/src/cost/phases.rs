@@ -149,6 +149,7 @@ pub(super) fn work(
         Algorithm::Pairwise => rings::pairwise(w, m),
         Algorithm::Chain => rings::chain(w, op, m),
         Algorithm::MeshRead => mesh::reads(w, op, m),
+        Algorithm::MeshShared => mesh::shared(w, op, m),
         Algorithm::Binomial => rooted::binomial(w, op, m),
         Algorithm::ScatterAllGather => rooted::scatter_all_gather(w, op, m),
         Algorithm::DoubleBinaryTree => rooted::double_binary_tree(w, op, m),

@@ -31,6 +31,8 @@ impl Plan {
         let can_read = fabric.reads().is_some();
         let flat = Algorithm::ALL.into_iter();
         let flat = flat.filter(move |algorithm| can_read || !algorithm.reads_peers());
+        let shares = fabric.shares_memory();
+        let flat = flat.filter(move |algorithm| shares || !algorithm.shows_puts());
         let flat = flat.map(|algorithm| (Plan::Flat(algorithm), algorithm.into()));
         let shaped = (0..).zip(fabric.templates());
         let shaped =

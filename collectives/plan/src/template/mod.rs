@@ -61,6 +61,12 @@ impl Template {
         matches!(self, Template::Flat(algorithm) if algorithm.reads_peers())
     }
 
+    /// [`Algorithm::shows_puts`].
+    #[must_use]
+    pub fn shows_puts(&self) -> bool {
+        matches!(self, Template::Flat(algorithm) if algorithm.shows_puts())
+    }
+
     /// The name in configuration files and tables. That of an algorithm, in whatever order.
     #[must_use]
     pub fn name(&self) -> &'static str {

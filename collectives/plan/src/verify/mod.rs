@@ -18,7 +18,8 @@
 //!   counted as order, so the proof holds for any number of slots), and none outlasts the
 //!   operation on the rank that owns the window;
 //! - everybody is heard, as [`crate::ir`] promises;
-//! - the numbers in the header of each program agree with its steps.
+//! - the numbers in the header of each program agree with its steps;
+//! - where puts are [shown](crate::ir), all that is shown is for everybody ([`check_shown`]).
 
 mod access;
 mod clock;
@@ -31,12 +32,14 @@ mod machine;
 mod memory;
 mod set;
 mod sets;
+mod shown;
 
 use crate::algorithms::Unsupported;
 use crate::ir::{Action, MIN_SLOTS, Op, Program};
 use crate::template::Template;
 
 pub use error::{Blocked, Fault, VerifyError, Waits};
+pub use shown::check_shown;
 
 /// One case to verify.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -198,7 +201,11 @@ pub fn check<I: IntoIterator<Item = Settings>>(
         [settings].into_iter().chain(others)
     });
     let mut report = Report::default();
-    let mut headers = Some(header::check(&programs));
+    let shown = || match template.shows_puts() {
+        true => programs.iter().try_for_each(check_shown),
+        false => Ok(()),
+    };
+    let mut headers = Some(header::check(&programs).and_then(|()| shown()));
     for settings in cases {
         if let Some(Err(error)) = headers.take() {
             return Err(wrong(settings, error));

@@ -2,6 +2,7 @@
 
 mod operations;
 mod results;
+mod shown;
 mod slots;
 mod structure;
 mod windows;

@@ -55,6 +55,7 @@ fn get(moves: &[Move]) -> Option<Move> {
                 from,
                 bytes,
                 land: None,
+                shown: false,
                 ..
             },
             Move::Release { from: given, .. },
@@ -69,6 +70,7 @@ fn get(moves: &[Move]) -> Option<Move> {
                 from,
                 bytes,
                 land: None,
+                shown: false,
                 ..
             },
             Move::Copy { .. } | Move::Reduce { .. },
@@ -212,6 +214,7 @@ mod tests {
             bytes,
             blocks: Blocks::NONE,
             land: None,
+            shown: false,
         }
     }
 

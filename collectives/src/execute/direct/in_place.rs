@@ -220,6 +220,7 @@ mod tests {
             bytes: 0,
             blocks: Blocks::NONE,
             land: None,
+            shown: false,
         };
         let lent = |moves: Vec<Move>| {
             let moves = lending(moves);
@@ -241,6 +242,7 @@ mod tests {
             bytes,
             blocks: Blocks::one(0),
             land: None,
+            shown: false,
         };
         let (own, slot) = (spot(Space::Out, 64), spot(Space::Slot(2), 0));
         let lands = |moves: Vec<Move>| {

@@ -96,12 +96,17 @@ enum Move {
     Fill { to: u32, src: Spot, bytes: u32 },
     /// Waits until the link to a rank has let go of what it was let read.
     Settle { to: u32 },
-    /// Waits for a put, which has these blocks. It may land elsewhere than in its slot.
+    /// Waits until there is a slot more for a rank, of a group of puts that are shown.
+    Room { to: u32 },
+    /// Begins such a group: what all others read in this rank's memory is filled next.
+    Show { bytes: u32 },
+    /// Waits for a put, which has these blocks. It may land elsewhere than in its slot, or be `shown` by that rank.
     Wait {
         from: u32,
         bytes: u32,
         blocks: Blocks,
         land: Option<Spot>,
+        shown: bool,
     },
     /// Copies a put of a rank to where it may have landed already.
     Land {

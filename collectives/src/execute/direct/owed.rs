@@ -206,6 +206,7 @@ mod tests {
             bytes: 0,
             blocks: Blocks::NONE,
             land: None,
+            shown: false,
         };
         let (rides, held) = (false, None);
         [wait, Move::Release { from, rides, held }]
@@ -267,6 +268,7 @@ mod tests {
             bytes: 4,
             blocks: Blocks::NONE,
             land: None,
+            shown: false,
         };
         let mut moves = [put(1, 0), put(2, 0), put(3, 0), put(4, 4)].concat();
         moves.extend([wait(1), wait(2), wait(4)]);
@@ -290,6 +292,7 @@ mod tests {
                     bytes,
                     blocks,
                     land: None,
+                    shown: false,
                 },
                 release,
             ]

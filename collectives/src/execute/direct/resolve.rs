@@ -41,6 +41,7 @@ impl Direct {
             current: HashMap::new(),
             moves: Vec::new(),
             steps: Vec::new(),
+            shown: 0,
         };
         let (program, geometry) = (&planned.program, &planned.geometry);
         for round in 0..geometry.pieces() + u64::from(program.max_skew) {
@@ -67,7 +68,7 @@ impl Direct {
             Op::Broadcast { .. } | Op::Scatter { .. } | Op::Reduce { .. } | Op::Gather { .. }
         );
         let owes = rooted && owed::defer(&mut moves);
-        let puts = |step: &Move| matches!(step, Move::Begin { bytes, .. } if *bytes > 0);
+        let puts = |step: &Move| matches!(step, Move::Begin { bytes, .. } | Move::Show { bytes } if *bytes > 0);
         let waits = |step: &Move| matches!(step, Move::Wait { bytes, .. } if *bytes > 0);
         if posted {
             moves = in_place::landing(in_place::lending(moves));
@@ -119,6 +120,8 @@ struct Resolving<'a> {
     current: HashMap<u32, Blocks>,
     moves: Vec<Move>,
     steps: Vec<u32>,
+    /// Puts that were shown.
+    shown: u32,
 }
 
 impl Resolving<'_> {
@@ -133,6 +136,7 @@ impl Resolving<'_> {
                     bytes,
                     blocks: *blocks,
                     land: None,
+                    shown: self.planned.shown && !blocks.is_empty(),
                 });
             }
             Action::Release { from } => self.moves.push(Move::Release {
@@ -155,7 +159,18 @@ impl Resolving<'_> {
     fn put(&mut self, to: u32, value: &Value, piece: u64) -> Option<()> {
         let blocks = value.blocks();
         let bytes = self.short(blocks, piece)?;
-        self.moves.push(Move::Begin { to, bytes });
+        let is_shown = self.planned.shown && *value != Value::Empty;
+        if !is_shown {
+            self.moves.push(Move::Begin { to, bytes });
+        } else if self.is_first_shown() {
+            let program = &self.planned.program;
+            let others = (0..program.ranks).filter(|other| *other != program.rank);
+            self.moves.extend(others.map(|to| Move::Room { to }));
+            self.moves.push(Move::Show { bytes });
+        } else {
+            self.raise(to);
+            return Some(());
+        }
         let fill = Resolved::packed(Space::Fill.base(), blocks);
         match value {
             Value::Empty => {}
@@ -163,7 +178,8 @@ impl Resolving<'_> {
                 let src = self.place(src, piece)?;
                 let first = self.moves.len();
                 self.copy(&fill, &src, piece);
-                if let [Move::Copy { src, bytes, .. }] = self.moves[first..]
+                if !is_shown
+                    && let [Move::Copy { src, bytes, .. }] = self.moves[first..]
                     && u64::from(bytes) >= in_place::WORTH
                 {
                     self.moves[first] = Move::Fill { to, src, bytes };
@@ -171,13 +187,24 @@ impl Resolving<'_> {
             }
             Value::Reduce { a, b, last } => self.reduce(&fill, [a, b], *last, piece)?,
         }
+        self.raise(to);
+        Some(())
+    }
+
+    /// Counts a put that is shown: whether it is the first of its group.
+    fn is_first_shown(&mut self) -> bool {
+        let others = self.planned.program.ranks - 1;
+        self.shown += 1;
+        (self.shown - 1).is_multiple_of(others)
+    }
+
+    fn raise(&mut self, to: u32) {
         self.moves.push(Move::Raise {
             to,
             last: false,
             answer: false,
             ahead: false,
         });
-        Some(())
     }
 
     fn copy(&mut self, dst: &Resolved, src: &Resolved, piece: u64) {

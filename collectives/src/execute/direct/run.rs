@@ -89,7 +89,7 @@ impl Running {
     pub(in crate::execute) fn waits_for(&self, planned: &Planned) -> Option<u32> {
         match planned.direct.as_ref()?.moves.get(self.next)? {
             _ if self.due => None,
-            Move::Begin { to, .. } | Move::Settle { to } => Some(*to),
+            Move::Begin { to, .. } | Move::Room { to } | Move::Settle { to } => Some(*to),
             Move::Wait { from, .. } | Move::Owe { from } => Some(*from),
             _ => None,
         }
@@ -136,6 +136,15 @@ impl Running {
                     }
                     None => return Ran::Waits(false),
                 },
+                Move::Room { to } => {
+                    if !around.has_slot(to) {
+                        return Ran::Waits(false);
+                    }
+                }
+                Move::Show { bytes } => {
+                    (self.fill, self.filled) = (around.show(), bytes);
+                    bases[Space::Fill.index()] = self.fill;
+                }
                 Move::Raise {
                     to,
                     last,
@@ -164,12 +173,17 @@ impl Running {
                     bytes,
                     blocks,
                     land,
+                    shown,
                 } => {
                     let land = land.map(|to| (around.at(&bases, to), u64::from(bytes)));
                     if !around.wait(op.words, from, land) {
                         return Ran::Waits(false);
                     }
-                    around.peers[from as usize].take(around.own, blocks, u64::from(bytes));
+                    let peer = &mut around.peers[from as usize];
+                    match shown {
+                        true => peer.take_shown(around.own, blocks),
+                        false => peer.take(around.own, blocks, u64::from(bytes)),
+                    }
                 }
                 Move::Land {
                     from,
@@ -239,16 +253,22 @@ impl Running {
                 to: *to,
                 bytes: u64::from(*bytes),
             },
+            // Long ones take a slot.
+            Some(Move::Room { to }) => Pending::Credits {
+                to: *to,
+                bytes: u64::MAX,
+            },
             Some(Move::Settle { to }) => Pending::Sources { to: *to },
             Some(Move::Wait {
                 from,
                 bytes,
                 blocks,
+                shown,
                 ..
             }) => Pending::Data {
                 from: *from,
                 blocks: *blocks,
-                bytes: u64::from(*bytes),
+                bytes: (!*shown).then_some(u64::from(*bytes)),
             },
             _ => return,
         };
@@ -270,11 +290,11 @@ pub(in crate::execute) enum Pending {
     Sources { to: u32 },
     /// The oldest signal that is owed.
     Owed { from: u32 },
-    /// A put.
+    /// A put, of so many bytes unless it is shown.
     Data {
         from: u32,
         blocks: Blocks,
-        bytes: u64,
+        bytes: Option<u64>,
     },
 }
 
@@ -346,6 +366,25 @@ impl Around<'_> {
             });
         }
         fill
+    }
+
+    /// Whether there is a slot more for a peer.
+    #[inline]
+    fn has_slot(&mut self, to: u32) -> bool {
+        let own = self.own;
+        has_room(own, &mut self.peers[to as usize], own.arena.depth)
+    }
+
+    /// Where what is shown next is to be written: all others have room for it.
+    #[inline]
+    fn show(&mut self) -> u64 {
+        let (own, me) = (self.own, self.own.rank as usize);
+        let shown = self.peers[me].shown;
+        self.peers[me].has_shown(own, true);
+        // Any peer's: all write the same arena of this rank's.
+        let near = self.peers[usize::from(me == 0)].near;
+        own.shown_slot(near, shown)
+            .unwrap_or_else(|| unreachable!("a call shows whole groups"))
     }
 
     /// Where something had not come from a peer: looks once more when its link has gone on.

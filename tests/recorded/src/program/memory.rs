@@ -89,6 +89,11 @@ impl Memory {
         self.slots[cell as usize]
     }
 
+    /// Whether a cell is used over again, when credits have told that it may be.
+    pub(crate) fn is_lent(&self, cell: u32) -> bool {
+        self.slot_of(cell).is_some() || matches!(self.name(cell).0, Owner::Shown { .. })
+    }
+
     /// The number of the slot that `from` fills on `owner`.
     pub(crate) fn slot_number(&self, owner: u32, from: u32, number: u32) -> u32 {
         self.places.slot_number(owner, from, number)

@@ -17,6 +17,8 @@ pub(crate) enum Owner {
     Slot { rank: u32, from: u32, number: u32 },
     /// Where a rank makes what its link sends.
     SendSlot { rank: u32 },
+    /// A slot of a rank, in which it shows all others what it puts.
+    Shown { rank: u32 },
     /// Other memory of a rank's device.
     Scratch { rank: u32 },
     /// Nobody gave it.
@@ -72,13 +74,15 @@ impl Places {
                 (index / u64::from(SLOTS)) as u32,
                 (index % u64::from(SLOTS)) as u32,
             );
-            let owner = match from < self.ranks {
-                true => Owner::Slot {
+            let owner = match from.checked_sub(self.ranks) {
+                None => Owner::Slot {
                     rank: *rank,
                     from,
                     number,
                 },
-                false => Owner::SendSlot { rank: *rank },
+                // Nobody sends to itself.
+                Some(to) if to == *rank => Owner::Shown { rank: *rank },
+                Some(_) => Owner::SendSlot { rank: *rank },
             };
             return (within + bytes <= SLOT_BYTES).then_some((owner, address - within));
         }
@@ -113,6 +117,7 @@ impl fmt::Display for Owner {
             Self::Slot { rank, from, number } => {
                 write!(f, "rank {rank}'s slot {number} from rank {from}")
             }
+            Self::Shown { rank } => write!(f, "a slot in which rank {rank} shows what it puts"),
             Self::SendSlot { rank } => write!(f, "a slot that rank {rank} sends from"),
             Self::Scratch { rank } => write!(f, "rank {rank}'s scratch"),
             Self::Nobody => f.write_str("memory that nobody gave"),

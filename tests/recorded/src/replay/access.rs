@@ -74,8 +74,8 @@ impl Machine<'_> {
 
     pub(super) fn write(&mut self, queue: usize, cell: u32) -> Result<(), Fault> {
         let known = &self.queues[queue].known;
-        let is_slot = self.program.memory.slot_of(cell).is_some();
-        let clock = if is_slot { &known.all } else { &known.firm };
+        let is_lent = self.program.memory.is_lent(cell);
+        let clock = if is_lent { &known.all } else { &known.firm };
         let written = self.traces.write(cell, queue, clock);
         written.map_err(|other| self.race(cell, other))
     }

@@ -173,6 +173,8 @@ names! {
         Chain = "chain",
         /// Every rank reads what it needs from the memory of its peers.
         MeshRead = "mesh_read",
+        /// Every rank leaves what all need in memory of its own, once, where all read it.
+        MeshShared = "mesh_shared",
         /// Within islands first, then between them, and back; for communicators that have islands.
         Hierarchical = "hierarchical",
     }

@@ -1,0 +1,175 @@
+//! Ranks that show each other what they put: calls are right, however a rank runs them and whatever comes between.
+
+use std::time::Duration;
+
+use unisono::plan::select::{Override, Overrides};
+use unisono::{Algorithm, Communicator, DataType, Error, InitOptions, Op, ReduceOp, Rules};
+use unisono_tests::{Job, threads, watchdog};
+
+const LIMIT: Duration = Duration::from_secs(60);
+const OPS: [Op; 3] = [Op::AllGather, Op::AllReduce, Op::Broadcast { root: 0 }];
+
+/// What can be shown is, from this size on.
+fn show_from(options: &mut InitOptions, bytes: u64) {
+    let wanted = move |op: Op| Override {
+        op: Some(op.kind()),
+        bytes: bytes..=u64::MAX,
+        algorithm: Algorithm::MeshShared.into(),
+        windowed: None,
+        put_bytes: None,
+    };
+    options.rules = Rules::new(move |_, _| Overrides {
+        rules: OPS.map(wanted).into(),
+    });
+}
+
+fn is_shown(world: &Communicator) {
+    for op in OPS {
+        let plan = world.explain(op, 1 << 20, DataType::U64).expect("a plan");
+        assert_eq!(plan.algorithm(), "mesh_shared");
+    }
+}
+
+/// What a rank gives at a place, in a round.
+fn given(rank: u32, at: usize, round: usize) -> u64 {
+    u64::from(rank + 1) << 48 | (round as u64) << 32 | at as u64
+}
+
+/// Calls of all kinds, of several lengths, more of them in a row than a rank has slots to show in.
+fn calls_are_right(world: &Communicator, counts: &[usize], rounds: usize) {
+    let (rank, ranks) = (world.rank(), world.size());
+    for &count in counts {
+        for round in 0..rounds {
+            let own: Vec<u64> = (0..count).map(|at| given(rank, at, round)).collect();
+            let mut all = vec![0; count * ranks as usize];
+            world.all_gather(&own, &mut all).expect("all_gather");
+            let expected = (0..ranks).flat_map(|from| (0..count).map(move |at| (from, at)));
+            assert!(
+                expected
+                    .zip(&all)
+                    .all(|((from, at), got)| *got == given(from, at, round))
+            );
+
+            let mut sum = own.clone();
+            world
+                .all_reduce_in_place(&mut sum, ReduceOp::Sum)
+                .expect("all_reduce");
+            let expected = |at| (0..ranks).map(|from| given(from, at, round)).sum::<u64>();
+            assert!((0..count).all(|at| sum[at] == expected(at)));
+
+            let root = round as u32 % ranks;
+            let mut data = own.clone();
+            world.broadcast(&mut data, root).expect("broadcast");
+            assert!((0..count).all(|at| data[at] == given(root, at, round)));
+
+            // What is not shown goes over the same channels.
+            let mut least = own;
+            least.truncate(5);
+            world
+                .reduce_in_place(&mut least, ReduceOp::Min, root)
+                .expect("reduce");
+            let expected = |at| given(0, at, round);
+            assert!(rank != root || (0..least.len()).all(|at| least[at] == expected(at)));
+        }
+    }
+}
+
+#[test]
+fn threads_that_show_get_what_was_put() {
+    let _limit = watchdog("threads_that_show_get_what_was_put", LIMIT);
+    for (ranks, direct, slots) in [
+        (2, true, 8),
+        (2, false, 2),
+        (3, true, 3),
+        (5, false, 8),
+        (8, true, 8),
+    ] {
+        threads(
+            ranks,
+            move |options| {
+                show_from(options, 1);
+                options.direct = direct;
+                options.memory.slots = slots;
+            },
+            |world| {
+                is_shown(&world);
+                calls_are_right(&world, &[1, 7, 1000, 70_001], 20);
+                world.finalize().expect("finalize");
+            },
+        );
+    }
+}
+
+#[test]
+fn processes_that_show_get_what_was_put() {
+    let test = "processes_that_show_get_what_was_put";
+    let _limit = watchdog(test, LIMIT);
+    for ranks in [2, 4] {
+        let job = Job::new(test, ranks).start(|rank| {
+            let direct = rank.rank % 2 == 0;
+            let world = rank.init(|options| {
+                show_from(options, 4096);
+                // Who runs a call by itself and whose stream runs it do not know of each other.
+                options.direct = direct;
+            });
+            is_shown(&world);
+            calls_are_right(&world, &[100, 1000, 300_001], 12);
+            let half = world.split(Some(world.rank() % 2), 0);
+            let half = half.expect("split").expect("a part of it");
+            calls_are_right(&half, &[10_000], 12);
+            world.finalize().expect("finalize");
+        });
+        let _exits = job.succeed();
+    }
+}
+
+#[test]
+fn blocks_of_different_sizes_are_shown_too() {
+    threads(
+        4,
+        |options| show_from(options, 1),
+        |world| {
+            let counts = [0, 3, 40_000, 1];
+            for round in 0..12 {
+                let own: Vec<u64> = (0..counts[world.rank() as usize])
+                    .map(|at| given(world.rank(), at, round))
+                    .collect();
+                let mut all = vec![0; counts.iter().sum()];
+                world
+                    .all_gather_v(&own, &mut all, &counts)
+                    .expect("all_gather_v");
+                let expected = (0..4).flat_map(|from| (0..counts[from]).map(move |at| (from, at)));
+                let is_right = |((from, at), got): ((usize, usize), &u64)| {
+                    *got == given(from as u32, at, round)
+                };
+                assert!(expected.zip(&all).all(is_right));
+            }
+            world.finalize().expect("finalize");
+        },
+    );
+}
+
+#[test]
+fn ranks_that_share_no_memory_are_told_so() {
+    threads(
+        2,
+        |options| {
+            show_from(options, 1 << 20);
+            options.without_links = vec!["shm".to_owned()];
+        },
+        |world| {
+            let error = world.explain(Op::AllGather, 1 << 20, DataType::F32);
+            let error = error.expect_err("it is forced").to_string();
+            let is_told =
+                error.contains("mesh_shared is forced") && error.contains("do not share memory");
+            assert!(is_told, "{error}");
+            let mut all = vec![0; 1 << 20];
+            let refused = world.all_gather(&vec![world.rank(); 1 << 19], &mut all);
+            assert!(
+                matches!(refused, Err(Error::Unsupported { .. })),
+                "{refused:?}"
+            );
+            world.finalize().expect("finalize");
+        },
+    );
+}
