@@ -15,10 +15,10 @@ use super::{Move, Space, Spot};
 use crate::execute::peer::{Line, Peer, Plain};
 
 /// Puts [`Move::Put`] and [`Move::Get`] before what they do. Each has the step of the move behind it.
-pub(super) fn shorten(moves: &[Move], steps: &[u32]) -> (Vec<Move>, Vec<u32>) {
+pub(super) fn shorten(moves: &[Move], steps: &[u32], takes: bool) -> (Vec<Move>, Vec<u32>) {
     let mut shortened = (Vec::new(), Vec::new());
     for (at, (step, number)) in moves.iter().zip(steps).enumerate() {
-        if let Some(all) = put(&moves[at..]).or_else(|| get(&moves[at..])) {
+        if let Some(all) = put(&moves[at..]).or_else(|| get(&moves[at..], takes)) {
             shortened.0.push(all);
             shortened.1.push(*number);
         }
@@ -48,7 +48,7 @@ fn put(moves: &[Move]) -> Option<Move> {
 }
 
 /// What is taken from the put with which these begin, if it is nothing or one copy or sum.
-fn get(moves: &[Move]) -> Option<Move> {
+fn get(moves: &[Move], takes: bool) -> Option<Move> {
     match *moves {
         [
             Move::Wait {
@@ -64,6 +64,7 @@ fn get(moves: &[Move]) -> Option<Move> {
             from,
             bytes,
             uses: false,
+            takes,
         }),
         [
             Move::Wait {
@@ -80,6 +81,7 @@ fn get(moves: &[Move]) -> Option<Move> {
             from,
             bytes,
             uses: true,
+            takes,
         }),
         _ => None,
     }
@@ -116,7 +118,13 @@ impl Around<'_> {
 
     /// Takes the next put of a peer, which is the current one then. False, and nothing was done, if it has not come.
     #[inline]
-    pub(super) fn take_at_once(&mut self, words: &[u64; 3], from: u32, bytes: u32) -> bool {
+    pub(super) fn take_at_once(
+        &mut self,
+        words: &[u64; 3],
+        from: u32,
+        bytes: u32,
+        takes: bool,
+    ) -> bool {
         let number = self.number;
         let peer = &mut self.peers[from as usize];
         let Some(plain) = peer.plain(bytes) else {
@@ -126,6 +134,9 @@ impl Around<'_> {
         let taken = take(peer, plain, words, bytes);
         if taken {
             peer.compared = number;
+            if takes {
+                peer.fetch_later(plain, bytes);
+            }
         }
         taken
     }

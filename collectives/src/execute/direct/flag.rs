@@ -104,6 +104,23 @@ pub(in crate::execute) fn fetch_to_write(address: u64) {
     let _ = address;
 }
 
+/// Asks for a cache line that this rank is about to read.
+#[inline]
+pub(in crate::execute) fn fetch_to_read(address: u64) {
+    // SAFETY: a hint, as in `fetch_to_write`.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        std::arch::asm!("prefetcht0 [{}]", in(reg) address, options(nostack, preserves_flags));
+    }
+    // SAFETY: as above.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) address, options(nostack, preserves_flags));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = address;
+}
+
 /// Whether a WAIT would be satisfied at once, whatever the words are.
 ///
 /// # Safety

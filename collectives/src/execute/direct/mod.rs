@@ -136,8 +136,14 @@ enum Move {
     },
     /// All that begins, fills and raises a small put, if that can be done at once: the moves behind this one are that.
     Put { to: u32, src: Spot, bytes: u32 },
-    /// Waits for a small put, `uses` it by a copy or a sum and gives it back, likewise.
-    Get { from: u32, bytes: u32, uses: bool },
+    /// Waits for a small put, `uses` it by a copy or a sum and gives it back, likewise. Of a plan that only `takes` puts more
+    /// may be there already.
+    Get {
+        from: u32,
+        bytes: u32,
+        uses: bool,
+        takes: bool,
+    },
 }
 
 /// An offset in one of the memories of a call.

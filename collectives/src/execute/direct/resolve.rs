@@ -70,6 +70,7 @@ impl Direct {
         let owes = rooted && owed::defer(&mut moves);
         let puts = |step: &Move| matches!(step, Move::Begin { bytes, .. } | Move::Show { bytes } if *bytes > 0);
         let waits = |step: &Move| matches!(step, Move::Wait { bytes, .. } if *bytes > 0);
+        let takes = moves.iter().any(waits) && !moves.iter().any(puts);
         if posted {
             moves = in_place::landing(in_place::lending(moves));
             (moves, steps) = in_place::settled(moves, steps);
@@ -86,10 +87,10 @@ impl Direct {
                 owed::mark_held(&mut moves, |_| true);
             }
         } else {
-            (moves, steps) = at_once::shorten(&moves, &steps);
+            (moves, steps) = at_once::shorten(&moves, &steps, takes);
         }
         let mut direct = Self {
-            takes: moves.iter().any(waits) && !moves.iter().any(puts),
+            takes,
             moves: moves.into(),
             steps: steps.into(),
             owes,

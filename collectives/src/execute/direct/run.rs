@@ -215,8 +215,13 @@ impl Running {
                         self.next += if bytes > 0 { 3 } else { 2 };
                     }
                 }
-                Move::Get { from, bytes, uses } => {
-                    if around.take_at_once(op.words, from, bytes) {
+                Move::Get {
+                    from,
+                    bytes,
+                    uses,
+                    takes,
+                } => {
+                    if around.take_at_once(op.words, from, bytes, takes) {
                         self.next += 1;
                         if uses {
                             self.next += 1;

@@ -3,11 +3,13 @@
 
 use super::{Fetch, Own, Peer, Way};
 use crate::arena::{COUNTER, Counter, INLINE, INLINE_OFFSET, LINE};
-use crate::execute::direct::flag::fetch_to_write;
+use crate::execute::direct::flag::{self, fetch_to_read, fetch_to_write};
 
 /// So many puts before one writes its lines, they are asked for: time enough for them to come, and far enough ahead of
 /// the line at which the peer looks.
 const AHEAD: u64 = 4;
+/// So many puts before one is read, its lines are asked for if it is there.
+const LATER: u64 = 3;
 
 /// Addresses of what a pair has one of for each flag: those of the first.
 #[derive(Clone, Copy, Debug, Default)]
@@ -184,6 +186,26 @@ impl Peer {
             let put = self.small(flag, true);
             for line in (0..bytes).step_by(LINE as usize) {
                 fetch_to_write(put + line);
+            }
+        }
+    }
+
+    /// A put of so many bytes was taken: asks for the lines of one like it that comes a little later, if that is there. Not
+    /// if it is not: a line that the peer is about to write would be taken from it. What lies in its flag's line comes by
+    /// itself, as these follow each other in memory.
+    #[inline]
+    #[allow(unsafe_code, reason = "reads a flag")]
+    pub(in crate::execute) fn fetch_later(&self, plain: Plain, bytes: u32) {
+        if u64::from(bytes) <= INLINE {
+            return;
+        }
+        let later = plain.flag_of(self.received + LATER - 1);
+        let Line { flag, counter } = self.awaits(later);
+        // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
+        if unsafe { flag::is_raised(flag, counter) } {
+            let put = self.small(later, false);
+            for line in (0..u64::from(bytes)).step_by(LINE as usize) {
+                fetch_to_read(put + line);
             }
         }
     }
