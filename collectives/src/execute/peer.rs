@@ -132,6 +132,8 @@ pub(crate) struct Peer {
     /// Messages of send/recv so far, each way.
     pub messages_sent: u32,
     pub messages_received: u32,
+    /// How many had been received at the last that was sent.
+    received_before: u32,
 }
 
 /// The room that a put takes in its receiver's arena.
@@ -265,6 +267,7 @@ impl Peer {
             shown: 0,
             messages_sent: 0,
             messages_received: 0,
+            received_before: 0,
         }
     }
 

@@ -240,7 +240,7 @@ mod tests {
     /// Where moves are put before others, with their steps: of those the moves are numbered.
     fn shortened(moves: &[Move]) -> Vec<(usize, Move)> {
         let steps: Vec<u32> = (0..moves.len() as u32).collect();
-        let (all, of) = shorten(moves, &steps);
+        let (all, of) = shorten(moves, &steps, true);
         assert_eq!(all.len(), of.len());
         let is_new = |step: &Move| matches!(step, Move::Put { .. } | Move::Get { .. });
         let old: Vec<u32> = (all.iter().zip(&of))
@@ -310,7 +310,8 @@ mod tests {
                     Move::Get {
                         from: 1,
                         bytes: 4,
-                        uses: true
+                        uses: true,
+                        takes: true,
                     }
                 ),
                 (
@@ -318,7 +319,8 @@ mod tests {
                     Move::Get {
                         from: 1,
                         bytes: 0,
-                        uses: false
+                        uses: false,
+                        takes: true,
                     }
                 ),
             ]

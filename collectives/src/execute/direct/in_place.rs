@@ -12,19 +12,29 @@ use super::{Move, Space, Spot};
 
 /// Shorter puts are copied as fast.
 pub(super) const WORTH: u64 = 8 << 10;
+/// Longer messages are copied: a link may keep hold of them until the other rank has looked.
+const MESSAGE: u32 = 64 << 10;
 
 /// Lets links read only what goes to ranks that are waited for later: others may not look for long, and a call that waits
-/// for nothing of them does not wait until they do.
-pub(super) fn lending(mut moves: Vec<Move>) -> Vec<Move> {
+/// for nothing of them does not wait until they do. Messages (`of_send`) may be read where they go both ways.
+pub(super) fn lending(mut moves: Vec<Move>, of_send: bool) -> Vec<Move> {
     let mut awaited = HashSet::new();
     for step in moves.iter_mut().rev() {
         match *step {
             Move::Wait { from, .. } => {
                 awaited.insert(from);
             }
-            Move::Fill { to, src, bytes } if !awaited.contains(&to) => {
+            Move::Fill { to, src, bytes, .. } if !awaited.contains(&to) => {
                 let dst = Spot(Space::Fill.base());
-                *step = Move::Copy { dst, src, bytes };
+                *step = match of_send && bytes <= MESSAGE {
+                    true => Move::Fill {
+                        to,
+                        src,
+                        bytes,
+                        awaited: false,
+                    },
+                    false => Move::Copy { dst, src, bytes },
+                };
             }
             _ => {}
         }
@@ -102,7 +112,7 @@ pub(super) fn settled(moves: Vec<Move>, steps: Vec<u32>) -> (Vec<Move>, Vec<u32>
             }
             !is_touched
         });
-        if let Move::Fill { to, src, bytes } = next {
+        if let Move::Fill { to, src, bytes, .. } = next {
             lent.push((to, src, bytes));
         }
         done.push(next);
@@ -157,6 +167,7 @@ mod tests {
             to: 1,
             src,
             bytes: LONG,
+            awaited: true,
         }
     }
 
@@ -223,7 +234,7 @@ mod tests {
             shown: false,
         };
         let lent = |moves: Vec<Move>| {
-            let moves = lending(moves);
+            let moves = lending(moves, false);
             moves
                 .iter()
                 .filter(|step| matches!(step, Move::Fill { .. }))
@@ -233,6 +244,21 @@ mod tests {
         assert_eq!(lent(vec![put, wait]), 1);
         assert_eq!(lent(vec![wait, put]), 0);
         assert_eq!(lent(vec![put, Move::Owe { from: 1 }]), 0);
+        // A message may be, where there are answers.
+        let message = |bytes| {
+            let put = Move::Fill {
+                to: 1,
+                src: spot(Space::In, 0),
+                bytes,
+                awaited: true,
+            };
+            lending(vec![put], true)
+        };
+        assert!(matches!(
+            message(MESSAGE)[..],
+            [Move::Fill { awaited: false, .. }]
+        ));
+        assert!(matches!(message(MESSAGE + 1)[..], [Move::Copy { .. }]));
     }
 
     #[test]

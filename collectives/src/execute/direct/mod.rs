@@ -93,7 +93,13 @@ enum Move {
         ahead: bool,
     },
     /// Gives the put that has begun its bytes: copies them, or lets the link to that rank read them where they are.
-    Fill { to: u32, src: Spot, bytes: u32 },
+    /// To a rank that is not `awaited` later in the call only where messages go both ways.
+    Fill {
+        to: u32,
+        src: Spot,
+        bytes: u32,
+        awaited: bool,
+    },
     /// Waits until the link to a rank has let go of what it was let read.
     Settle { to: u32 },
     /// Waits until there is a slot more for a rank, of a group of puts that are shown.

@@ -72,7 +72,7 @@ impl Direct {
         let waits = |step: &Move| matches!(step, Move::Wait { bytes, .. } if *bytes > 0);
         let takes = moves.iter().any(waits) && !moves.iter().any(puts);
         if posted {
-            moves = in_place::landing(in_place::lending(moves));
+            moves = in_place::landing(in_place::lending(moves, matches!(op, Op::Send { .. })));
             (moves, steps) = in_place::settled(moves, steps);
             if answered == Answered::Always {
                 owed::mark_last(&mut moves);
@@ -183,7 +183,12 @@ impl Resolving<'_> {
                     && let [Move::Copy { src, bytes, .. }] = self.moves[first..]
                     && u64::from(bytes) >= in_place::WORTH
                 {
-                    self.moves[first] = Move::Fill { to, src, bytes };
+                    self.moves[first] = Move::Fill {
+                        to,
+                        src,
+                        bytes,
+                        awaited: true,
+                    };
                 }
             }
             Value::Reduce { a, b, last } => self.reduce(&fill, [a, b], *last, piece)?,

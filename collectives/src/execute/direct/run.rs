@@ -19,6 +19,8 @@ pub(in crate::execute) struct Running {
     /// Where the put lies that is being filled, and its bytes.
     fill: u64,
     filled: u32,
+    /// Whether the link reads it there, in the caller's memory.
+    lent: bool,
     /// What calls of other plans owe is to be made up first.
     due: bool,
 }
@@ -152,12 +154,22 @@ impl Running {
                     ahead,
                 } => {
                     let filled = [self.fill, self.filled.into()];
+                    // What is lent is let go of when it is sent.
+                    let ahead = ahead && !std::mem::take(&mut self.lent);
                     around.raise(op.words, to, filled, [last, answer, ahead]);
                 }
-                Move::Fill { to, src, bytes } => {
+                Move::Fill {
+                    to,
+                    src,
+                    bytes,
+                    awaited,
+                } => {
                     let src = around.at(&bases, src);
-                    if around.peers[to as usize].lends() {
+                    let peer = &mut around.peers[to as usize];
+                    let answers = awaited || peer.messages_go_both_ways();
+                    if answers && peer.lends() {
                         self.fill = src;
+                        self.lent = true;
                     } else {
                         // SAFETY: as for a copy below.
                         unsafe { copy(self.fill, src, bytes) };

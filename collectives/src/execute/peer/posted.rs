@@ -99,6 +99,13 @@ impl Peer {
         std::mem::take(&mut self.lies) == Lies::Copied
     }
 
+    /// At a message to the peer: whether one was received from it since the last that was sent.
+    #[inline]
+    pub(in crate::execute) fn messages_go_both_ways(&mut self) -> bool {
+        let before = std::mem::replace(&mut self.received_before, self.messages_received);
+        before != self.messages_received
+    }
+
     /// Whether the next put may be read by the link where it is: not if the link took its time of late.
     #[inline]
     pub(in crate::execute) fn lends(&mut self) -> bool {
