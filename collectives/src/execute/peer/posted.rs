@@ -152,8 +152,8 @@ impl Peer {
         }
     }
 
-    /// Where the next put may be filled: its room to send from, or else a slot, whichever is free of what the link may
-    /// still read.
+    /// Where the next put may be filled: where the last was if the link reads nothing, as the cache has those lines; else its
+    /// room to send from, or a slot, whichever is free of what the link may still read.
     #[inline]
     pub(in crate::execute) fn free_fill(&mut self, own: &Own, bytes: u64) -> Option<u64> {
         let room = self.room(own, bytes);
@@ -166,6 +166,9 @@ impl Peer {
         let Way::Posted(posted) = &self.way else {
             return Some(first);
         };
+        if posted.outstanding.is_empty() {
+            return Some(self.near.sends + own.arena.slot(self.rank, 0));
+        }
         let is_free = |start: &u64| {
             let end = start + bytes;
             let overlaps = |source: &super::Source| source.from < end && *start < source.to;
