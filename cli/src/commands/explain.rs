@@ -76,9 +76,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if communicator.rank() == 0 {
         let bottleneck = communicator.bottleneck(&explanation)?;
         output::print(&format!("{explanation}\n{bottleneck}\n"))?;
-        if explanation.selection().winner().template.reads_peers() {
+        let template = &explanation.selection().winner().template;
+        if template.reads_peers() {
             output::print(
                 "Ranks read each other's memory where it lies: each byte is copied once, and passes no slot.\n",
+            )?;
+        } else if template.shows_puts() {
+            output::print(
+                "What all need a rank writes once, into memory that all map, and the others read it there.\n",
             )?;
         } else {
             output::print(&communicator.memory_paths().to_string())?;

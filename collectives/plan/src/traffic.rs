@@ -14,13 +14,7 @@ pub type Traffic = BTreeMap<(u32, u32), u64>;
 /// Linear in the program's length, loops unrolled.
 pub fn add_traffic(traffic: &mut Traffic, program: &Program, geometry: &Geometry) {
     let me = program.rank;
-    let pieces = geometry.pieces();
-    let mut add = |from: u32, to: u32, place: Place| {
-        let of_piece = |piece: u64| geometry.packed(place.blocks(), piece);
-        let elements = (0..pieces).map(of_piece).fold(0, u64::saturating_add);
-        let sum = traffic.entry((from, to)).or_default();
-        *sum = sum.saturating_add(elements);
-    };
+    let mut add = |from, to, place| self::add(traffic, geometry, (from, to), place);
     let read = |place: Place| match place {
         Place::Peer { rank, .. } => Some((rank, place)),
         _ => None,
@@ -51,6 +45,30 @@ pub fn add_traffic(traffic: &mut Traffic, program: &Program, geometry: &Geometry
     }
 }
 
+/// The same of a program whose puts are [shown](crate::ir): these move nothing until they are read, and then what is read.
+pub fn add_shown_traffic(traffic: &mut Traffic, program: &Program, geometry: &Geometry) {
+    for step in program.walk() {
+        let operands = match step.action {
+            Action::Copy { src, .. } => [Some(src), None],
+            Action::Reduce { a, b, .. } => [Some(a), Some(b)],
+            Action::Put { .. } | Action::Wait { .. } | Action::Release { .. } => [None, None],
+        };
+        for place in operands.into_iter().flatten() {
+            if let Place::Slot { from, .. } = place {
+                add(traffic, geometry, (from, program.rank), place);
+            }
+        }
+    }
+}
+
+/// Adds the elements of a place, in all pieces.
+fn add(traffic: &mut Traffic, geometry: &Geometry, pair: (u32, u32), place: Place) {
+    let of_piece = |piece: u64| geometry.packed(place.blocks(), piece);
+    let elements = (0..geometry.pieces()).map(of_piece);
+    let sum = traffic.entry(pair).or_default();
+    *sum = elements.fold(*sum, u64::saturating_add);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,7 +91,11 @@ mod tests {
             );
             let program = program.unwrap();
             let geometry = Geometry::of(&program, Sizes::Equal(count)).unwrap();
-            add_traffic(&mut traffic, &program, &geometry.in_pieces(3).unwrap());
+            let geometry = geometry.in_pieces(3).unwrap();
+            match algorithm.shows_puts() {
+                true => add_shown_traffic(&mut traffic, &program, &geometry),
+                false => add_traffic(&mut traffic, &program, &geometry),
+            }
         }
         traffic
     }
@@ -88,6 +110,16 @@ mod tests {
         let mesh = of(Algorithm::MeshTwoShot, Op::AllReduce, false, 4000);
         assert_eq!(mesh.len(), 12);
         assert!(mesh.values().all(|elements| *elements == 2000), "{mesh:?}");
+    }
+
+    #[test]
+    fn of_what_is_shown_counts_what_is_read() {
+        let shown = of(Algorithm::MeshShared, Op::AllReduce, false, 4000);
+        let other = of(Algorithm::MeshTwoShot, Op::AllReduce, false, 4000);
+        assert_eq!(
+            shown, other,
+            "a block of each input, and the result of each"
+        );
     }
 
     #[test]
