@@ -329,7 +329,8 @@ typedef struct unisono_memory_table { /* [any] */
   unisono_status (*export_memory)(unisono_memory memory, uint32_t how, void *out, uint64_t cap,
                                   uint64_t *len, unisono_error *error);
   /* Map it. Proves that what was mapped is what was exported, and that it cannot shrink. In the
-   * exporting process it gives the exporter's own address. May block. */
+   * exporting process it gives the exporter's own address. It stays until it is freed, whatever the
+   * exporter does meanwhile. May block. */
   unisono_status (*import_memory)(unisono_device device, const void *description, uint64_t len,
                                   unisono_memory *out, unisono_memory_view *view,
                                   unisono_error *error);

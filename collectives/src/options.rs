@@ -154,7 +154,12 @@ impl MemoryOptions {
         if self.slots < unisono_plan::ir::MIN_SLOTS {
             return None;
         }
-        let peers = u64::from(ranks.saturating_sub(1)).max(1);
+        let peers = match accelerators {
+            Some(_) => ranks.saturating_sub(1),
+            // And what a rank shows to all.
+            None => ranks,
+        };
+        let peers = u64::from(peers.max(1));
         let total = |slot: u64| (peers * u64::from(self.slots)).saturating_mul(slot);
         let by_device = || {
             let most = accelerators.map_or(0, Self::accelerator_slots);

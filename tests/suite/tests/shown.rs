@@ -106,12 +106,7 @@ fn processes_that_show_get_what_was_put() {
     let _limit = watchdog(test, LIMIT);
     for ranks in [2, 4] {
         let job = Job::new(test, ranks).start(|rank| {
-            let direct = rank.rank % 2 == 0;
-            let world = rank.init(|options| {
-                show_from(options, 4096);
-                // Who runs a call by itself and whose stream runs it do not know of each other.
-                options.direct = direct;
-            });
+            let world = rank.init(|options| show_from(options, 4096));
             is_shown(&world);
             calls_are_right(&world, &[100, 1000, 300_001], 12);
             let half = world.split(Some(world.rank() % 2), 0);
@@ -121,6 +116,48 @@ fn processes_that_show_get_what_was_put() {
         });
         let _exits = job.succeed();
     }
+}
+
+/// Of the same call some ranks' threads run it by themselves and others' streams do, who do not know of each other.
+#[test]
+fn threads_and_streams_show_each_other_alike() {
+    const COUNT: usize = 3000;
+    let _limit = watchdog("threads_and_streams_show_each_other_alike", LIMIT);
+    threads(
+        3,
+        |options| show_from(options, 1),
+        |world| {
+            let (rank, stream) = (world.rank(), world.stream().expect("a stream"));
+            let on = world.on(&stream);
+            for round in 0..30 {
+                let is_streams = (round / 3 + rank as usize) % 2 == 0;
+                let own = |at| given(rank, at, round);
+                let expected = |at: usize| given((at / COUNT) as u32, at % COUNT, round);
+                let sum = |at| (0..3).map(|from| given(from, at, round)).sum::<u64>();
+                if is_streams {
+                    let buffer = |len| world.buffer::<u64>(len).expect("a buffer");
+                    let (mut send, mut data) = (buffer(COUNT), buffer(COUNT));
+                    (0..COUNT).for_each(|at| (send[at], data[at]) = (own(at), own(at)));
+                    let gathered = on.all_gather(send, buffer(3 * COUNT)).expect("it starts");
+                    let summed = on.all_reduce(data, ReduceOp::Sum).expect("it starts");
+                    let (_, all) = gathered.wait().expect("all_gather");
+                    assert!((0..3 * COUNT).all(|at| all[at] == expected(at)));
+                    let data = summed.wait().expect("all_reduce");
+                    assert!((0..COUNT).all(|at| data[at] == sum(at)));
+                } else {
+                    let mut data: Vec<u64> = (0..COUNT).map(own).collect();
+                    let mut all = vec![0; 3 * COUNT];
+                    world.all_gather(&data, &mut all).expect("all_gather");
+                    assert!((0..3 * COUNT).all(|at| all[at] == expected(at)));
+                    world
+                        .all_reduce_in_place(&mut data, ReduceOp::Sum)
+                        .expect("all_reduce");
+                    assert!((0..COUNT).all(|at| data[at] == sum(at)));
+                }
+            }
+            world.finalize().expect("finalize");
+        },
+    );
 }
 
 #[test]

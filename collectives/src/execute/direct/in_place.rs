@@ -13,7 +13,7 @@ use super::{Move, Space, Spot};
 /// Shorter puts are copied as fast.
 pub(super) const WORTH: u64 = 8 << 10;
 /// Longer messages are copied: a link may keep hold of them until the other rank has looked.
-const MESSAGE: u32 = 64 << 10;
+const MESSAGE: u32 = 32 << 10;
 
 /// Lets links read only what goes to ranks that are waited for later: others may not look for long, and a call that waits
 /// for nothing of them does not wait until they do. Messages (`of_send`) may be read where they go both ways.

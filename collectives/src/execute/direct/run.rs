@@ -143,8 +143,9 @@ impl Running {
                         return Ran::Waits(false);
                     }
                 }
-                Move::Show { bytes } => {
-                    (self.fill, self.filled) = (around.show(), bytes);
+                Move::Show { .. } => {
+                    // Of what tells of it no more is asked for than its line.
+                    (self.fill, self.filled) = (around.show(), 0);
                     bases[Space::Fill.index()] = self.fill;
                 }
                 Move::Raise {
@@ -155,7 +156,8 @@ impl Running {
                 } => {
                     let filled = [self.fill, self.filled.into()];
                     // What is lent is let go of when it is sent.
-                    let ahead = ahead && !std::mem::take(&mut self.lent);
+                    let lent = std::mem::take(&mut self.lent);
+                    let ahead = ahead && !lent;
                     around.raise(op.words, to, filled, [last, answer, ahead]);
                 }
                 Move::Fill {
@@ -166,7 +168,7 @@ impl Running {
                 } => {
                     let src = around.at(&bases, src);
                     let peer = &mut around.peers[to as usize];
-                    let answers = awaited || peer.messages_go_both_ways();
+                    let answers = awaited || peer.answers_messages(around.own);
                     if answers && peer.lends() {
                         self.fill = src;
                         self.lent = true;

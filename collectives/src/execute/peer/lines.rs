@@ -191,8 +191,8 @@ impl Peer {
     }
 
     /// A put of so many bytes was taken: asks for the lines of one like it that comes a little later, if that is there. Not
-    /// if it is not: a line that the peer is about to write would be taken from it. What lies in its flag's line comes by
-    /// itself, as these follow each other in memory.
+    /// if it is not: lines that the peer is about to write would be taken from it, as that of the flag is, which tells.
+    /// What lies in its flag's line comes by itself, as these follow each other in memory.
     #[inline]
     #[allow(unsafe_code, reason = "reads a flag")]
     pub(in crate::execute) fn fetch_later(&self, plain: Plain, bytes: u32) {

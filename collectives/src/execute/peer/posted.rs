@@ -99,11 +99,16 @@ impl Peer {
         std::mem::take(&mut self.lies) == Lies::Copied
     }
 
-    /// At a message to the peer: whether one was received from it since the last that was sent.
+    /// At a message to the peer: whether one was received from it since the last that was sent, and the link has nothing of
+    /// this rank's left to read. Then it lets go at once.
     #[inline]
-    pub(in crate::execute) fn messages_go_both_ways(&mut self) -> bool {
+    pub(in crate::execute) fn answers_messages(&mut self, own: &Own) -> bool {
         let before = std::mem::replace(&mut self.received_before, self.messages_received);
-        before != self.messages_received
+        if before == self.messages_received {
+            return false;
+        }
+        self.reap(own);
+        matches!(&self.way, Way::Posted(posted) if posted.outstanding.is_empty())
     }
 
     /// Whether the next put may be read by the link where it is: not if the link took its time of late.

@@ -13,8 +13,8 @@ use crate::memory;
 use crate::net::Piece;
 use crate::wire::{FRAME_BYTES, Frame, Signal};
 
-/// Small frames are read whole, several at once, through this buffer: one of 16 KiB, the longest that collectives put
-/// without a slot, and half of the next.
+/// Small frames are read whole, several at once, through this buffer: of those of 16 KiB, the longest that collectives put
+/// without a slot, two.
 const BUFFER: usize = 40 << 10;
 /// Behind a frame of at least this length only the next header is read into the buffer: copying
 /// bytes twice costs more than a call (`unisono bench all_to_all --ranks 2 -b 32K -e 64K --without-links shm`).
