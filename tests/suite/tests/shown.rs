@@ -130,7 +130,7 @@ fn threads_and_streams_show_each_other_alike() {
             let (rank, stream) = (world.rank(), world.stream().expect("a stream"));
             let on = world.on(&stream);
             for round in 0..30 {
-                let is_streams = (round / 3 + rank as usize) % 2 == 0;
+                let is_streams = (round / 3 + rank as usize).is_multiple_of(2);
                 let own = |at| given(rank, at, round);
                 let expected = |at: usize| given((at / COUNT) as u32, at % COUNT, round);
                 let sum = |at| (0..3).map(|from| given(from, at, round)).sum::<u64>();
