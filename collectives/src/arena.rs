@@ -119,9 +119,9 @@ impl Arena {
     }
 
     /// Bytes of the slots part: for each peer D slots to receive, and D to send from over posted
-    /// links or for the peer to fetch from (untouched, hence free, where this rank writes the peer's; in the place of this rank's
-    /// pair with itself lies what it shows to all), then places for
-    /// small and medium puts: of what the slots to receive take a quarter and a half at most.
+    /// links or for the peer to fetch from (untouched, hence free, where this rank writes the peer's; in the place of this
+    /// rank's pair with itself lies what it shows to all), then places for small and medium puts: of what the slots to
+    /// receive take a quarter and a half at most.
     #[must_use]
     pub fn slots_bytes(&self) -> u64 {
         self.medium(self.ranks, 0)

@@ -25,6 +25,9 @@
 //! | broadcast, reduce, binomial | `ceil(lg p) (a + S b)` |
 //! | broadcast, reduce, in shares | `(ceil(lg p) + p - 1) a + 2((p-1)/p) S b` |
 //! | broadcast, reduce, chain in `k` pieces | `(p-2+k)(a + S b/k)` |
+//! | all_gather in shared memory | `a`, a copy of `S/p`, `((p-1)/p) S b` |
+//! | broadcast in shared memory | `a`, a copy of `S`, `S b` |
+//! | all_reduce in shared memory | `2a`, a copy of `(1 + 1/p) S`, `2 ((p-1)/p) S b` |
 //! | barrier | `a` on a mesh, `ceil(lg p) a` by dissemination |
 //!
 //! To these come what the implementation does besides: acknowledgements of broadcasts and sends,

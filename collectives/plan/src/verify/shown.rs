@@ -7,6 +7,11 @@ use super::error::{Fault, VerifyError};
 /// Checks that an executor may [show](crate::ir) the puts of a program.
 ///
 /// That nobody waits for ever though the first put of a group waits for the slots of all, any run shows: it waits so too.
+/// Linear in the program's length times its ranks, loops unrolled.
+///
+/// # Errors
+/// The first step with data that is not one of a whole group: as many puts as there are other ranks, one right after the
+/// other, of one value and piece, each to another rank.
 pub fn check_shown(program: &Program) -> Result<(), VerifyError> {
     let others = program.ranks.saturating_sub(1) as usize;
     let mut group: Vec<Step> = Vec::with_capacity(others);
