@@ -32,6 +32,18 @@ pub struct Cell {
     pub verify: bool,
 }
 
+impl Cell {
+    /// How many calls are timed if one takes so many microseconds: no more than were asked for, and no fewer than `least`.
+    pub fn iters_within(&self, usec: f64, least: u64) -> u64 {
+        let iters = if self.cap_us > 0.0 && self.iters as f64 * usec > self.cap_us {
+            (self.cap_us / usec) as u64
+        } else {
+            self.iters
+        };
+        iters.max(least)
+    }
+}
+
 /// Reads one line.
 pub fn parse(line: &str) -> Result<Command> {
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -68,5 +80,20 @@ mod tests {
         assert_eq!((cell.op, cell.verify), (None, false));
         assert!(parse("run all_reduce x 5 100 1 1").is_err());
         assert!(parse("walk").is_err());
+    }
+
+    #[test]
+    fn slow_calls_are_fewer() {
+        let Command::Run(cell) = parse("run all_reduce 1024 5 1000 150000 1").unwrap() else {
+            panic!("a run");
+        };
+        assert_eq!(cell.iters_within(10.0, 2), 1000);
+        assert_eq!(cell.iters_within(1500.0, 2), 100);
+        assert_eq!(cell.iters_within(1e6, 2), 2);
+        let unlimited = Cell {
+            cap_us: 0.0,
+            ..cell
+        };
+        assert_eq!(unlimited.iters_within(1e6, 2), 1000);
     }
 }
