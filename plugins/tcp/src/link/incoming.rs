@@ -16,9 +16,11 @@ use crate::wire::{FRAME_BYTES, Frame, Signal};
 /// Small frames are read whole, several at once, through this buffer: of those of 16 KiB, the longest that collectives put
 /// without a slot, two.
 const BUFFER: usize = 40 << 10;
-/// Behind a frame of at least this length only the next header is read into the buffer: copying
+/// Behind a frame of at least this length only the next headers are read into the buffer: copying
 /// bytes twice costs more than a call (`unisono bench all_to_all --ranks 2 -b 32K -e 64K --without-links shm`).
 const LARGE: u64 = 32 << 10;
+/// So many bytes, then: of signals, which come between large frames, some at once.
+const HEADERS: usize = 4 * FRAME_BYTES;
 
 /// Frames and bytes that the peer is not told of, if it does not wait for that: it keeps copies of them.
 const UNTOLD_MAX: u32 = 16;
@@ -78,7 +80,7 @@ pub(crate) struct Incoming {
     /// What of the buffer is unread.
     unread: std::ops::Range<usize>,
     landing: Option<Landing>,
-    /// Whether the last frame was large.
+    /// Whether the last frame with bytes was large.
     large: bool,
     goodbye: Option<Goodbye>,
     /// Frames of puts that have landed, over this connection and those before it.
@@ -245,7 +247,7 @@ impl Incoming {
     /// Where the next bytes go directly, and how many bytes to read into the buffer behind them.
     fn prepare(&mut self, landed: &Landed<'_>, budget: u64) -> Result<(Piece, usize), Broken> {
         let Some(landing) = &self.landing else {
-            let wanted = if self.large { FRAME_BYTES } else { BUFFER };
+            let wanted = if self.large { HEADERS } else { BUFFER };
             return Ok((Piece::EMPTY, wanted));
         };
         let rest = landing.length - landing.landed;
@@ -253,7 +255,7 @@ impl Incoming {
         let now = rest.min(budget.max(LARGE));
         let behind = match now == rest {
             false => 0,
-            true if self.large => FRAME_BYTES,
+            true if self.large => HEADERS,
             true => BUFFER,
         };
         Ok((Piece::new(place, now as usize), behind))
@@ -366,7 +368,9 @@ impl Incoming {
                 }
                 let length = landing.length;
                 landing.to = landed.elsewhere.place(sequence, window, offset, length);
-                self.large = landing.length >= LARGE;
+                if length > 0 {
+                    self.large = length >= LARGE;
+                }
                 self.landing = Some(landing);
             }
             Frame::Goodbye { sequence, aborted } => {
