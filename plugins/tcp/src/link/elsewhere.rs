@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use unisono_plugin::Landing;
 
+use super::patience::Patience;
 use crate::memory;
 
 /// As many are remembered at once.
@@ -17,61 +18,70 @@ const MOST: usize = 256;
 pub(crate) struct Elsewhere {
     asked: VecDeque<Landing>,
     /// Frames whose put is not complete, and which lie in their window.
-    plain: Vec<Plain>,
+    plain: Vec<Arriving>,
+    patience: Patience,
 }
 
-/// A frame that lies where the peer said.
-#[derive(Debug)]
-struct Plain {
-    sequence: u64,
-    window: u32,
-    offset: u64,
-    length: u64,
+/// A frame of a put, and where the peer said that it shall lie.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arriving {
+    pub(crate) sequence: u64,
+    pub(crate) window: u32,
+    pub(crate) offset: u64,
+    pub(crate) length: u64,
+}
+
+/// Where a frame's bytes lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lies {
+    /// In its window.
+    There,
+    /// From this address on.
+    Elsewhere(u64),
+    /// Nobody has said yet, and it waits for that.
+    Unsaid,
 }
 
 impl Elsewhere {
     /// Takes note of what is asked for; false if it is too late, or too much.
     pub(crate) fn ask(&mut self, landing: &Landing) -> bool {
         self.forget();
-        if self.asked.len() >= MOST || is_over(landing) {
+        if self.asked.len() >= MOST {
             return false;
         }
-        // What lies in the window until then is of the put before.
-        if has_begun(landing) && self.plain.iter().any(|plain| plain.is_of(landing)) {
+        // What lies in the window until the put before is complete is of that.
+        let lies_there = || self.plain.iter().any(|plain| plain.is_of(landing));
+        if is_over(landing) || (has_begun(landing) && lies_there()) {
+            self.patience.came_late();
             return false;
         }
         self.asked.push_back(*landing);
         true
     }
 
-    /// Where a frame's bytes shall lie, if not in their window.
-    pub(crate) fn place(
-        &mut self,
-        sequence: u64,
-        window: u32,
-        offset: u64,
-        length: u64,
-    ) -> Option<u64> {
-        if length == 0 {
-            return None;
+    /// Where a frame's bytes shall lie that has waited for so many polls.
+    pub(crate) fn place(&mut self, frame: Arriving, waited: u32) -> Lies {
+        if frame.length == 0 {
+            return Lies::There;
         }
         self.forget();
-        let plain = Plain {
-            sequence,
-            window,
-            offset,
-            length,
-        };
         let asked = self.asked.iter().find(|asked| {
-            plain.is_of(asked) && plain.is_within(asked) && has_begun(asked) && !is_over(asked)
+            frame.is_of(asked) && frame.is_within(asked) && has_begun(asked) && !is_over(asked)
         });
-        match asked {
-            Some(asked) => Some(asked.to.address + (offset - asked.offset)),
-            None => {
-                self.plain.push(plain);
-                None
+        if let Some(asked) = asked {
+            if waited > 0 {
+                self.patience.paid();
             }
+            return Lies::Elsewhere(asked.to.address + (frame.offset - asked.offset));
         }
+        if self.patience.waits(frame.length, waited) {
+            return Lies::Unsaid;
+        }
+        if waited > 0 {
+            self.patience.in_vain();
+        }
+        self.plain.push(frame);
+        Lies::There
     }
 
     /// Puts that were asked for and are complete: none of what comes later is searched for among them.
@@ -89,7 +99,7 @@ impl Elsewhere {
     }
 }
 
-impl Plain {
+impl Arriving {
     fn is_of(&self, landing: &Landing) -> bool {
         self.window == landing.window
             && self.offset < landing.offset.saturating_add(landing.to.bytes)
@@ -140,23 +150,65 @@ mod tests {
         }
     }
 
+    fn place(
+        elsewhere: &mut Elsewhere,
+        sequence: u64,
+        window: u32,
+        offset: u64,
+        length: u64,
+    ) -> Lies {
+        let frame = Arriving {
+            sequence,
+            window,
+            offset,
+            length,
+        };
+        elsewhere.place(frame, 0)
+    }
+
     #[test]
     fn what_was_asked_for_in_time_lies_there_and_nothing_else() {
         let (mut before, mut behind) = (line(0), line(0));
         let mut elsewhere = Elsewhere::default();
         assert!(elsewhere.ask(&landing(&mut behind, Some(&mut before))));
-        assert_eq!(elsewhere.place(0, 1, 4096, 512), None, "of the put before");
+        assert_eq!(
+            place(&mut elsewhere, 0, 1, 4096, 512),
+            Lies::There,
+            "of the put before"
+        );
         before.counter = 1;
         elsewhere.raised(0);
-        assert_eq!(elsewhere.place(1, 1, 4096, 512), Some(1 << 20));
-        assert_eq!(elsewhere.place(1, 1, 4608, 512), Some((1 << 20) + 512));
-        assert_eq!(elsewhere.place(1, 0, 4096, 512), None, "another window");
-        assert_eq!(elsewhere.place(1, 1, 4608, 513), None, "beyond its end");
-        assert_eq!(elsewhere.place(1, 1, 4095, 8), None, "before its start");
-        assert_eq!(elsewhere.place(1, 1, u64::MAX, 8), None);
-        assert_eq!(elsewhere.place(1, 1, 4096, 0), None);
+        assert_eq!(
+            place(&mut elsewhere, 1, 1, 4096, 512),
+            Lies::Elsewhere(1 << 20)
+        );
+        assert_eq!(
+            place(&mut elsewhere, 1, 1, 4608, 512),
+            Lies::Elsewhere((1 << 20) + 512)
+        );
+        assert_eq!(
+            place(&mut elsewhere, 1, 0, 4096, 512),
+            Lies::There,
+            "another window"
+        );
+        assert_eq!(
+            place(&mut elsewhere, 1, 1, 4608, 513),
+            Lies::There,
+            "beyond its end"
+        );
+        assert_eq!(
+            place(&mut elsewhere, 1, 1, 4095, 8),
+            Lies::There,
+            "before its start"
+        );
+        assert_eq!(place(&mut elsewhere, 1, 1, u64::MAX, 8), Lies::There);
+        assert_eq!(place(&mut elsewhere, 1, 1, 4096, 0), Lies::There);
         behind.counter = 1;
-        assert_eq!(elsewhere.place(2, 1, 4096, 512), None, "it is over");
+        assert_eq!(
+            place(&mut elsewhere, 2, 1, 4096, 512),
+            Lies::There,
+            "it is over"
+        );
         assert!(elsewhere.asked.is_empty(), "and forgotten");
     }
 
@@ -164,7 +216,7 @@ mod tests {
     fn what_has_come_is_not_asked_for() {
         let (mut before, mut behind) = (line(1), line(0));
         let mut elsewhere = Elsewhere::default();
-        assert_eq!(elsewhere.place(7, 1, 4608, 8), None);
+        assert_eq!(place(&mut elsewhere, 7, 1, 4608, 8), Lies::There);
         assert!(!elsewhere.ask(&landing(&mut behind, Some(&mut before))));
         assert!(!elsewhere.ask(&landing(&mut behind, None)));
         before.counter = 0;
@@ -181,7 +233,7 @@ mod tests {
         let mut elsewhere = Elsewhere::default();
         assert!(elsewhere.ask(&landing(&mut behind, None)));
         behind.counter += 1 << 62;
-        assert_eq!(elsewhere.place(0, 1, 4096, 512), None);
+        assert_eq!(place(&mut elsewhere, 0, 1, 4096, 512), Lies::There);
         assert!(!elsewhere.ask(&landing(&mut behind, None)));
     }
 
@@ -195,5 +247,47 @@ mod tests {
         let mut next = line(0);
         assert!(elsewhere.ask(&landing(&mut next, None)));
         assert_eq!(elsewhere.asked.len(), 1);
+    }
+
+    #[test]
+    fn a_long_frame_waits_once_the_host_was_late() {
+        const LONG: u64 = 32 << 10;
+        let (mut first, mut second, mut third) = (line(0), line(0), line(0));
+        let long = |until: &mut FlagLine, after: Option<&mut FlagLine>| Landing {
+            to: HostRange {
+                address: 1 << 20,
+                bytes: LONG,
+            },
+            ..landing(until, after)
+        };
+        let frame = |sequence| Arriving {
+            sequence,
+            window: 1,
+            offset: 4096,
+            length: LONG,
+        };
+        let mut elsewhere = Elsewhere::default();
+        assert_eq!(elsewhere.place(frame(0), 0), Lies::There);
+        assert!(!elsewhere.ask(&long(&mut first, None)), "it lies there");
+        first.counter = 1;
+        elsewhere.raised(0);
+        assert_eq!(elsewhere.place(frame(1), 0), Lies::Unsaid);
+        assert!(
+            elsewhere.ask(&long(&mut second, Some(&mut first))),
+            "it waits"
+        );
+        assert_eq!(elsewhere.place(frame(1), 1), Lies::Elsewhere(1 << 20));
+        second.counter = 1;
+        elsewhere.raised(1);
+        assert_eq!(elsewhere.place(frame(2), 0), Lies::Unsaid);
+        let waited = (1..).find(|&waited| elsewhere.place(frame(2), waited) == Lies::There);
+        assert!(waited.is_some_and(|polls| polls < 100), "not for ever");
+        third.counter = 1;
+        elsewhere.raised(2);
+        assert_eq!(elsewhere.place(frame(3), 0), Lies::There, "it was in vain");
+        assert!(
+            !elsewhere.ask(&long(&mut third, Some(&mut second))),
+            "it is complete"
+        );
     }
 }

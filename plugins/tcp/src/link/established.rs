@@ -382,7 +382,8 @@ impl Established {
             let c = &self.connections[at];
             c.is_well() && c.outgoing.is_free() && outbox.has_for(self.place(at, outbox))
         });
-        if goes_on || self.can_release() {
+        let is_undecided = |c: &Connection| c.open && c.incoming.is_undecided();
+        if goes_on || self.can_release() || self.connections.iter().any(is_undecided) {
             return Ok(false);
         }
         for (key, connection) in (0..).zip(&mut self.connections) {

@@ -5,7 +5,7 @@ use std::io;
 
 use super::backoff::Backoff;
 use super::broken::Broken;
-use super::elsewhere::Elsewhere;
+use super::elsewhere::{Arriving, Elsewhere, Lies};
 use super::order::{Admission, Order};
 use super::stream::Stream;
 use super::window::Windows;
@@ -47,17 +47,31 @@ struct Landing {
     signal: Option<Signal>,
     acknowledge: bool,
     admitted: bool,
-    /// Where its first byte lies, if not in the window.
-    to: Option<u64>,
+    lies: Lies,
+    /// Polls that it has waited to be told.
+    waited: u32,
 }
 
 impl Landing {
+    /// What it is, and where the peer said that it shall lie.
+    const fn arriving(&self) -> Arriving {
+        Arriving {
+            sequence: self.sequence,
+            window: self.window,
+            offset: self.offset,
+            length: self.length,
+        }
+    }
+
     /// Where its next `bytes` bytes lie. The window must be there in any case.
     fn place(&self, windows: &Windows, bytes: u64) -> Result<*mut u8, Broken> {
         let place = windows
             .place(self.window, self.offset + self.landed, bytes)
             .ok_or_else(|| outside(self))?;
-        Ok(self.to.map_or(place, |to| (to + self.landed) as *mut u8))
+        Ok(match self.lies {
+            Lies::Elsewhere(to) => (to + self.landed) as *mut u8,
+            Lies::There | Lies::Unsaid => place,
+        })
     }
 }
 
@@ -173,13 +187,19 @@ impl Incoming {
 
     /// Whether the connection must wait until older puts have landed over others.
     pub(crate) fn is_held(&self) -> bool {
-        self.landing.is_some_and(|l| !l.admitted)
+        self.landing
+            .is_some_and(|l| !l.admitted && l.lies != Lies::Unsaid)
     }
 
     /// Whether it was held and need not be any more.
     pub(crate) fn is_releasable(&self, order: &Order) -> bool {
         self.landing
-            .is_some_and(|l| !l.admitted && order.has_room(l.sequence))
+            .is_some_and(|l| !l.admitted && l.lies != Lies::Unsaid && order.has_room(l.sequence))
+    }
+
+    /// Whether it waits to be told where a frame shall lie, and may go on when it is polled.
+    pub(crate) fn is_undecided(&self) -> bool {
+        self.landing.is_some_and(|l| l.lies == Lies::Unsaid)
     }
 
     /// Whether to ask the socket now.
@@ -201,9 +221,10 @@ impl Incoming {
         budget: u64,
     ) -> Result<(u64, bool), Broken> {
         let mut moved = 0;
+        self.decide(landed);
         loop {
             self.digest(landed)?;
-            if self.is_held() {
+            if self.is_held() || self.is_undecided() {
                 return Ok((moved, false));
             }
             if moved >= budget {
@@ -241,6 +262,14 @@ impl Incoming {
                 }
                 Err(error) => return Err(Broken::System(error)),
             }
+        }
+    }
+
+    /// Once a poll, of a frame that waits: whether the host has asked for it, or it has waited long enough.
+    fn decide(&mut self, landed: &mut Landed<'_>) {
+        if let Some(landing) = self.landing.as_mut().filter(|l| l.lies == Lies::Unsaid) {
+            landing.waited += 1;
+            landing.lies = landed.elsewhere.place(landing.arriving(), landing.waited);
         }
     }
 
@@ -286,6 +315,9 @@ impl Incoming {
     fn digest(&mut self, landed: &mut Landed<'_>) -> Result<(), Broken> {
         loop {
             if let Some(landing) = &mut self.landing {
+                if landing.lies == Lies::Unsaid {
+                    return Ok(());
+                }
                 if !landing.admitted {
                     match landed.order.admit(
                         landing.sequence,
@@ -358,7 +390,8 @@ impl Incoming {
                     signal,
                     acknowledge,
                     admitted: false,
-                    to: None,
+                    lies: Lies::There,
+                    waited: 0,
                 };
                 if length > 0 && windows.place(window, offset, landing.length).is_none() {
                     return Err(outside(&landing));
@@ -367,7 +400,7 @@ impl Incoming {
                     return Err(no_flag(s));
                 }
                 let length = landing.length;
-                landing.to = landed.elsewhere.place(sequence, window, offset, length);
+                landing.lies = landed.elsewhere.place(landing.arriving(), 0);
                 if length > 0 {
                     self.large = length >= LARGE;
                 }

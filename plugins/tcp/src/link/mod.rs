@@ -18,6 +18,7 @@ mod order;
 mod outbox;
 mod outgoing;
 mod pace;
+mod patience;
 mod put;
 mod rails;
 mod spread;
