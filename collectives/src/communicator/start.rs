@@ -281,7 +281,7 @@ impl Shared {
     ) -> Ended {
         let ended = (self.lane).run_at_once(state, key, ends.both(), as_op, &mut patience);
         if self.lane.posted && matches!(ended, Ended::Done) {
-            if state.take_unsent() {
+            if state.must_go_on() {
                 progress().activate(&self.lane);
             }
             progress().watch_answers(&self.lane, state);

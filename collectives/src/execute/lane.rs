@@ -179,13 +179,13 @@ impl Lane {
         self.completed.load(Ordering::Acquire)
     }
 
-    /// After a call, with the lock: whether the progress thread is to be told that answers are held back.
+    /// After a call, with the lock: whether the progress thread is to be told that something was left for later.
     #[inline]
     pub(crate) fn watch_answers(&self, state: &State) -> bool {
-        state.holds_answers() && !self.answers_watched.swap(true, Ordering::Relaxed)
+        state.leaves_something() && !self.answers_watched.swap(true, Ordering::Relaxed)
     }
 
-    /// Of the progress thread: sends what was held back and no call has sent. How soon to look again, if at all.
+    /// Of the progress thread: sends what was left for later and no call has sent. How soon to look again, if at all.
     pub(crate) fn look_at_answers(self: &Arc<Self>) -> Option<Duration> {
         if !self.answers_watched.load(Ordering::Relaxed) {
             return None;
@@ -194,8 +194,8 @@ impl Lane {
             // A call is under way.
             return Some(LATER);
         };
-        let again = state.look_at_answers();
-        if state.take_unsent() {
+        let (goes_on, again) = state.look_at_answers();
+        if goes_on {
             // A link has not taken all: it is to be driven on.
             crate::progress::progress().activate(self);
         }

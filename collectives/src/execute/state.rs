@@ -206,31 +206,49 @@ impl State {
     }
 
     /// Whether a direct run left a posted link something to do.
-    pub(crate) fn take_unsent(&mut self) -> bool {
+    fn take_unsent(&mut self) -> bool {
         std::mem::take(&mut self.common.unsent)
     }
 
-    /// Whether answers are held back.
+    /// After a direct run: whether the posted links are to be driven on. Where calls come quickly the next one does that;
+    /// if none comes, then the thread that looks for what is held back.
     #[inline]
-    pub(crate) fn holds_answers(&self) -> bool {
-        self.common.answers.held
+    pub(crate) fn must_go_on(&mut self) -> bool {
+        self.common.unsent && !self.common.answers.is_quick() && self.take_unsent()
     }
 
-    /// Sends the answers that are held back, if no call has begun since this was last asked. How soon to ask again, if at
-    /// all.
-    pub(crate) fn look_at_answers(&mut self) -> Option<Duration> {
+    /// As [`must_go_on`](Self::must_go_on), after a call that was waited for with all links driven.
+    pub(crate) fn must_go_on_behind(&mut self) -> bool {
+        let is_busy = self.is_busy();
+        self.common.unsent = is_busy && self.is_free();
+        match self.common.unsent {
+            true => self.must_go_on(),
+            false => is_busy,
+        }
+    }
+
+
+    /// Whether a direct run has left something for later: answers that are held back, or what links have still to send.
+    #[inline]
+    pub(crate) fn leaves_something(&self) -> bool {
+        self.common.answers.held || self.common.unsent
+    }
+
+    /// If no call has begun since this was last asked, sends the answers that are held back. Whether the links are to be
+    /// driven on, and how soon to ask again, if at all.
+    pub(crate) fn look_at_answers(&mut self) -> (bool, Option<Duration>) {
         let Common {
             answers, number, ..
         } = &mut self.common;
         let is_left_alone = answers.is_left_alone(*number);
-        // While calls come, more will be held: they need not wake the thread that looks.
-        if !answers.held && is_left_alone {
-            return None;
-        }
-        if answers.held && is_left_alone && self.common.send_answers() {
+        let held = answers.held;
+        if held && is_left_alone && self.common.send_answers() {
             self.common.answers.in_vain();
         }
-        Some(self.common.answers.look_after())
+        let goes_on = is_left_alone && self.take_unsent();
+        // While calls come, more will be held: they need not wake the thread that looks.
+        let again = (held || !is_left_alone).then(|| self.common.answers.look_after());
+        (goes_on, again)
     }
 
     /// Sends the answers that are held back.

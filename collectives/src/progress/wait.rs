@@ -1,5 +1,6 @@
 //! A blocking wait for one op of one lane.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -68,11 +69,15 @@ impl Progress {
     }
 
     /// After a call: later ones, what links still have to send, and answers that are held back are the progress thread's.
-    fn leave(&self, lane: &Arc<Lane>, state: MutexGuard<'_, State>) {
+    fn leave(&self, lane: &Arc<Lane>, mut state: MutexGuard<'_, State>) {
+        let goes_on = state.must_go_on_behind();
         self.watch_answers(lane, &state);
-        let is_busy = state.is_busy();
+        if !goes_on && lane.active.load(Ordering::Relaxed) {
+            // The thread need not wake to find that out.
+            self.deactivate(lane);
+        }
         drop(state);
-        if is_busy {
+        if goes_on {
             self.activate(lane);
         }
     }

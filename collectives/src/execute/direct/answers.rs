@@ -109,7 +109,7 @@ impl Answers {
 
     /// Whether calls come quickly.
     #[inline]
-    pub(super) fn is_quick(&self) -> bool {
+    pub(in crate::execute) fn is_quick(&self) -> bool {
         self.is_quick
     }
 
