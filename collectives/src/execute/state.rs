@@ -227,7 +227,6 @@ impl State {
         }
     }
 
-
     /// Whether a direct run has left something for later: answers that are held back, or what links have still to send.
     #[inline]
     pub(crate) fn leaves_something(&self) -> bool {

@@ -345,6 +345,41 @@ fn a_put_that_was_asked_for_in_time_lands_elsewhere_and_not_in_its_window() {
     }
 }
 
+/// Its bytes stay in the socket meanwhile, so that nothing is copied.
+#[test]
+fn once_the_host_asked_too_late_a_long_put_waits_for_it_and_not_for_ever() {
+    const BYTES: usize = 64 << 10;
+    let mut ends = pair(&[], 1 << 20);
+    let (source, target) = (Memory::new(BYTES), Memory::new(BYTES));
+    let put = put(source.address(), BYTES, 0, Some(0));
+    source.write(0, &[1; BYTES]);
+    ends[0].submit(&Commands::default().put(put));
+    drive(&mut ends, |e| e[1].raised(0) == 1);
+    let late = landing(&ends[1], &target, 0, BYTES, 1);
+    assert!(!ends[1].link.land(&late).unwrap());
+
+    source.write(0, &[2; BYTES]);
+    ends[0].submit(&Commands::default().put(put));
+    let end = Instant::now() + Duration::from_millis(50);
+    while Instant::now() < end {
+        ends[0].link.poll(1 << 20).unwrap();
+    }
+    for _ in 0..3 {
+        ends[1].link.poll(1 << 20).unwrap();
+    }
+    assert_eq!(ends[1].raised(0), 1, "it did not wait");
+    let asked = landing(&ends[1], &target, 0, BYTES, 2);
+    assert!(ends[1].link.land(&asked).unwrap());
+    drive(&mut ends, |e| e[1].raised(0) == 2);
+    assert_eq!(target.read(0, BYTES), [2; BYTES]);
+    assert_eq!(ends[1].data.read(0, BYTES), [1; BYTES]);
+
+    source.write(0, &[3; BYTES]);
+    ends[0].submit(&Commands::default().put(put));
+    drive(&mut ends, |e| e[1].raised(0) == 3);
+    assert_eq!(ends[1].data.read(0, BYTES), [3; BYTES]);
+}
+
 #[test]
 fn what_has_come_or_is_no_window_is_not_landed_elsewhere() {
     let mut ends = pair(&[], 4096);

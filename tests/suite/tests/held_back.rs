@@ -42,6 +42,57 @@ fn who_is_ahead_and_computes_holds_nobody_up() {
     let _ = ranks.succeed();
 }
 
+/// What a link could not take at once, of a rank that called quickly and now computes, goes out all the same: the next call
+/// would have driven it on.
+#[test]
+fn what_a_link_could_not_take_goes_out_while_its_rank_computes() {
+    const NAME: &str = "what_a_link_could_not_take_goes_out_while_its_rank_computes";
+    const LAST: u32 = 6;
+    const LATE: Duration = Duration::from_millis(200);
+    const COMPUTES: Duration = Duration::from_millis(800);
+    let _limit = watchdog(NAME, LIMIT);
+    let ranks = Job::new(NAME, 2).start(|rank| {
+        let world = rank.init(|options| {
+            do_without(WITHOUT[1], options);
+            for plugin in options
+                .plugins
+                .iter_mut()
+                .filter(|plugin| plugin.name == "tcp")
+            {
+                let small = |key: &str| (key.to_owned(), "4KiB".to_owned());
+                plugin
+                    .params
+                    .extend(["send_buffer", "receive_buffer"].map(small));
+            }
+        });
+        let is_ahead = world.rank() == 0;
+        let mut message = vec![u8::from(is_ahead); 2 << 10];
+        let mut broadcasts = |count| {
+            for _ in 0..count {
+                world.broadcast(&mut message, 0).expect("broadcast");
+            }
+            assert!(message.iter().all(|&byte| byte == 1));
+        };
+        // Of those one in eight is answered, and with some of the numbers the last are not.
+        for calls in 25..33 {
+            world.barrier().expect("barrier");
+            if is_ahead {
+                broadcasts(calls);
+                sleep(COMPUTES);
+            } else {
+                broadcasts(calls - LAST);
+                sleep(LATE);
+                let since = Instant::now();
+                broadcasts(LAST);
+                let took = since.elapsed();
+                assert!(took < COMPUTES / 2, "{calls} calls: {took:?}");
+            }
+            world.barrier().expect("barrier");
+        }
+    });
+    let _ = ranks.succeed();
+}
+
 /// Signals that a rank held back, as the root was ahead of it, are out once it has caught up: the root needs them for
 /// another call while that rank computes. In processes of their own: in one, a waiting rank drives the others' links.
 #[test]
