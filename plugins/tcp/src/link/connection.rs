@@ -93,7 +93,9 @@ impl Connection {
         if !self.open {
             return Ok(0);
         }
-        if let Some(received) = self.incoming.acknowledge_along() {
+        if outbox.has_for(place)
+            && let Some(received) = self.incoming.acknowledge_along()
+        {
             self.outgoing.say(&Frame::Ack { received });
         }
         let sent = self

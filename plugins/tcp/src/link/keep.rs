@@ -15,15 +15,22 @@ const RING: u64 = 512 << 10;
 pub(crate) const KEEP_MAX: u64 = 64 << 10;
 
 /// The copies of one connection's puts; its memory is there from the first on.
+///
+/// What is in use lies from `oldest` to `next`, or from `oldest` to `end` and then from the start to `next`. It goes back
+/// to the start as soon as there is room for as much as was ever in use: memory that was used a short while ago is in the
+/// cache.
 #[derive(Debug, Default)]
 pub(crate) struct Keep {
     ring: Vec<u8>,
-    /// Bytes ever taken and given back; what lies between is in use.
-    taken: u64,
-    given: u64,
+    oldest: u64,
+    next: u64,
+    /// Where the copies end behind which those at the start are.
+    end: Option<u64>,
+    /// The most that was in use.
+    most: u64,
 }
 
-/// A copy: where its bytes are, behind their header, and what it uses of the ring.
+/// A copy: where its bytes are, behind their header, and what it uses of the memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept {
     pub(crate) address: u64,
@@ -33,22 +40,29 @@ pub(crate) struct Kept {
 impl Keep {
     /// Takes room for `bytes` bytes and their header, if there is any.
     pub(crate) fn room(&mut self, bytes: u64) -> Option<Kept> {
-        let whole = FRAME_BYTES as u64 + bytes;
-        let at = self.taken % RING;
+        let used = FRAME_BYTES as u64 + bytes;
+        if bytes > KEEP_MAX {
+            return None;
+        }
+        let in_use = self.next + self.end.unwrap_or(0) - self.oldest;
+        self.most = self.most.max(in_use + used);
+        let is_at_end = self.next + used > RING;
+        if self.end.is_none() && self.oldest >= if is_at_end { used } else { self.most } {
+            self.end = Some(self.next);
+            self.next = 0;
+        }
         // A copy lies in one piece.
-        let skipped = if at + whole > RING { RING - at } else { 0 };
-        if bytes > KEEP_MAX || self.taken + skipped + whole - self.given > RING {
+        let free = self.end.map_or(RING, |_| self.oldest);
+        if self.next + used > free {
             return None;
         }
         if self.ring.is_empty() {
             self.ring = vec![0; RING as usize];
         }
-        let start = (self.taken + skipped) % RING;
-        self.taken += skipped + whole;
-        Some(Kept {
-            address: self.ring.as_ptr() as u64 + start + FRAME_BYTES as u64,
-            used: skipped + whole,
-        })
+        let address = self.ring.as_ptr() as u64 + self.next + FRAME_BYTES as u64;
+        self.next += used;
+        self.forget_end();
+        Some(Kept { address, used })
     }
 
     /// Copies a header and the `bytes` bytes of a source to where `kept` is.
@@ -78,8 +92,16 @@ impl Keep {
     }
 
     /// Gives the oldest copy back.
-    pub(crate) const fn give_back(&mut self, used: u64) {
-        self.given += used;
+    pub(crate) fn give_back(&mut self, used: u64) {
+        self.oldest += used;
+        self.forget_end();
+    }
+
+    /// Those before the end are all given back: the oldest is at the start.
+    fn forget_end(&mut self) {
+        if self.end == Some(self.oldest) {
+            (self.oldest, self.end) = (0, None);
+        }
     }
 }
 
@@ -105,10 +127,7 @@ mod tests {
                         unsafe { keep.copy(kept, &[number as u8; FRAME_BYTES], &source, bytes) };
                         held.push_back((kept, own));
                     }
-                    None => {
-                        let most = KEEP_MAX + FRAME_BYTES as u64;
-                        prop_assert!((held.len() as u64 + 2) * most > RING);
-                    }
+                    None => prop_assert!(!held.is_empty()),
                 }
                 for _ in 0..back {
                     if let Some((kept, own)) = held.pop_front() {
@@ -122,6 +141,50 @@ mod tests {
                         keep.give_back(kept.used);
                     }
                 }
+            }
+        }
+    }
+
+    /// Copies that are acknowledged some at a time: none of them finds no room, and all lie in little more than is in use.
+    #[test]
+    fn copies_go_round_in_little_memory() {
+        for (bytes, together) in [(600, 16), (8 << 10, 2), (16 << 10, 9)] {
+            let mut keep = Keep::default();
+            let (mut held, mut last) = (VecDeque::new(), 0);
+            for number in 0..1000 {
+                let kept = keep.room(bytes).expect("room");
+                last = kept.address - keep.ring.as_ptr() as u64 + bytes;
+                held.push_back(kept.used);
+                if number > 100 {
+                    let most = 3 * (together + 3) * (bytes + FRAME_BYTES as u64);
+                    assert!(last <= most, "{last} of {bytes} bytes");
+                }
+                if held.len() as u64 == together + 2 {
+                    held.drain(..together as usize)
+                        .for_each(|used| keep.give_back(used));
+                }
+            }
+            assert!(last > 0);
+        }
+    }
+
+    /// What is in use for once may be all that there is.
+    #[test]
+    fn much_may_be_in_use() {
+        let mut keep = Keep::default();
+        let mut held = VecDeque::new();
+        for _ in 0..3 {
+            while let Some(kept) = keep.room(KEEP_MAX) {
+                held.push_back(kept.used);
+            }
+            let in_use = held.iter().sum::<u64>();
+            assert!(
+                in_use + 2 * (KEEP_MAX + FRAME_BYTES as u64) > RING,
+                "{in_use}"
+            );
+            for _ in 0..20 {
+                keep.give_back(held.pop_front().expect("one"));
+                held.push_back(keep.room(KEEP_MAX).expect("as much again").used);
             }
         }
     }
