@@ -286,6 +286,13 @@ impl Outbox {
             self.completed += 1;
             self.spent = self.spent.saturating_sub(1);
         }
+        if self.active.is_empty() {
+            // The next begin where these did: in the cache.
+            self.active.clear();
+            if self.queue.is_empty() {
+                self.queue.clear();
+            }
+        }
     }
 
     /// Drops all commands; none of them signals any more.
