@@ -380,6 +380,42 @@ fn once_the_host_asked_too_late_a_long_put_waits_for_it_and_not_for_ever() {
     assert_eq!(ends[1].data.read(0, BYTES), [3; BYTES]);
 }
 
+/// A peer that has said goodbye behind it is not taken for lost: neither the put nor that word waits for the host then.
+#[test]
+fn a_put_that_waits_lands_when_its_peer_has_gone() {
+    const BYTES: usize = 64 << 10;
+    for connections in [1, 2] {
+        let mut ends = pair(&[("connections", connections)], 1 << 20);
+        let (source, target) = (Memory::new(BYTES), Memory::new(BYTES));
+        let command = put(source.address(), BYTES, 0, Some(0));
+        ends[0].submit(&Commands::default().put(command));
+        drive(&mut ends, |e| e[1].raised(0) == 1);
+        let late = landing(&ends[1], &target, 0, BYTES, 1);
+        assert!(!ends[1].link.land(&late).unwrap());
+        source.write(0, &[2; BYTES]);
+        ends[0].submit(&Commands::default().put(command));
+        let is_sent = |ends: &mut [End; 2]| {
+            let state = ends[0].link.poll(1 << 20).unwrap();
+            state.phase == QueuePhase::Idle
+        };
+        while !is_sent(&mut ends) {}
+        let [gone, mut stays] = ends;
+        stays.link.poll(1 << 20).unwrap();
+        drop(gone);
+        // The first wakes the peer's kernel up to what it does not read any more, the second hears of it.
+        for _ in 0..2 {
+            stays.submit(&Commands::default().put(put(source.address(), 8, 0, Some(1))));
+            let _ = stays.link.poll(1 << 20);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        for _ in 0..20 {
+            let _ = stays.link.poll(1 << 20);
+        }
+        assert_eq!(stays.raised(0), 2, "{connections} connections");
+        assert_eq!(stays.data.read(0, BYTES), [2; BYTES]);
+    }
+}
+
 #[test]
 fn what_has_come_or_is_no_window_is_not_landed_elsewhere() {
     let mut ends = pair(&[], 4096);

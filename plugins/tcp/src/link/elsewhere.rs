@@ -74,10 +74,12 @@ impl Elsewhere {
             }
             return Lies::Elsewhere(asked.to.address + (frame.offset - asked.offset));
         }
-        if self.patience.waits(frame.length, waited) {
+        // Nobody asks for what is left of a put of which a part lies in the window.
+        let is_rest = || (self.plain.iter()).any(|plain| plain.sequence == frame.sequence);
+        if self.patience.waits(frame.length, waited) && !is_rest() {
             return Lies::Unsaid;
         }
-        if waited > 0 {
+        if waited > 0 && !is_rest() {
             self.patience.in_vain();
         }
         self.plain.push(frame);
@@ -289,5 +291,29 @@ mod tests {
             !elsewhere.ask(&long(&mut third, Some(&mut second))),
             "it is complete"
         );
+    }
+
+    #[test]
+    fn the_rest_of_a_put_that_lies_in_the_window_does_not_wait() {
+        const LONG: u64 = 32 << 10;
+        let (mut first, mut second) = (line(0), line(0));
+        let frame = |sequence, offset| Arriving {
+            sequence,
+            window: 1,
+            offset,
+            length: LONG,
+        };
+        let mut asked = landing(&mut first, None);
+        asked.to.bytes = 2 * LONG;
+        let mut elsewhere = Elsewhere::default();
+        assert_eq!(elsewhere.place(frame(0, 4096), 0), Lies::There);
+        assert!(!elsewhere.ask(&asked), "a part lies there");
+        assert_eq!(elsewhere.place(frame(0, 4096 + LONG), 0), Lies::There);
+        first.counter = 1;
+        elsewhere.raised(0);
+        assert_eq!(elsewhere.place(frame(1, 4096), 0), Lies::Unsaid);
+        let mut next = landing(&mut second, Some(&mut first));
+        next.to.bytes = 2 * LONG;
+        assert!(elsewhere.ask(&next), "all of it waits");
     }
 }

@@ -201,7 +201,11 @@ impl Established {
             let Connection {
                 incoming, outgoing, ..
             } = &mut self.connections[at];
-            let awaited = at == 0 || glance || outgoing.awaits_peer() || self.order.is_waiting();
+            let awaited = at == 0
+                || glance
+                || outgoing.awaits_peer()
+                || self.order.is_waiting()
+                || incoming.is_undecided();
             if !awaited || !incoming.is_due() {
                 continue;
             }
@@ -303,6 +307,7 @@ impl Established {
         }
         if matches!(broken, Broken::System(_)) {
             // What had come before may say why.
+            self.connections[at].incoming.wait_no_more();
             let _ = self.pull(at, desk, u64::MAX);
         }
         if let Some(word) = self.connections[at].incoming.goodbye() {
@@ -324,6 +329,7 @@ impl Established {
     ) -> unisono_plugin::Error {
         if !matches!(broken, Broken::Protocol(_)) {
             for other in 0..self.connections.len() {
+                self.connections[other].incoming.wait_no_more();
                 let _ = self.pull(other, desk, TURN_BYTES);
                 let connection = &self.connections[other];
                 match connection.incoming.goodbye() {

@@ -21,6 +21,8 @@ const BUFFER: usize = 40 << 10;
 const LARGE: u64 = 32 << 10;
 /// So many bytes, then: of signals, which come between large frames, some at once.
 const HEADERS: usize = 4 * FRAME_BYTES;
+/// So many signals may lie between two large frames; behind more come others.
+const BETWEEN: u8 = 8;
 
 /// Frames and bytes that the peer is not told of, if it does not wait for that: it keeps copies of them.
 const UNTOLD_MAX: u32 = 16;
@@ -98,8 +100,8 @@ pub(crate) struct Incoming {
     /// What of the buffer is unread.
     unread: std::ops::Range<usize>,
     landing: Option<Landing>,
-    /// Whether the last frame with bytes was large.
-    large: bool,
+    /// Signals behind which another large frame may come: none if the last frame with bytes was short.
+    large: u8,
     goodbye: Option<Goodbye>,
     /// Frames of puts that have landed, over this connection and those before it.
     received: u64,
@@ -128,7 +130,7 @@ impl Incoming {
             buffer: Box::new([0; BUFFER]),
             unread: 0..0,
             landing: None,
-            large: false,
+            large: 0,
             goodbye: None,
             received: 0,
             untold: 0,
@@ -147,7 +149,7 @@ impl Incoming {
             order.revoke(landing.sequence, landing.length);
         }
         self.unread = 0..0;
-        (self.large, self.is_asked) = (false, false);
+        (self.large, self.is_asked) = (0, false);
         (self.untold, self.untold_bytes) = (0, 0);
         (self.goodbye, self.said, self.fresh) = (None, Said::default(), true);
         self.backoff = Backoff::default();
@@ -269,10 +271,17 @@ impl Incoming {
         }
     }
 
+    /// A frame that waits to be told where it shall lie does not any more: what lies behind it is needed.
+    pub(crate) fn wait_no_more(&mut self) {
+        if let Some(landing) = self.landing.as_mut().filter(|l| l.lies == Lies::Unsaid) {
+            landing.waited = u32::MAX;
+        }
+    }
+
     /// Once a poll, of a frame that waits: whether the host has asked for it, or it has waited long enough.
     fn decide(&mut self, landed: &mut Landed<'_>) {
         if let Some(landing) = self.landing.as_mut().filter(|l| l.lies == Lies::Unsaid) {
-            landing.waited += 1;
+            landing.waited = landing.waited.saturating_add(1);
             landing.lies = landed.elsewhere.place(landing.arriving(), landing.waited);
         }
     }
@@ -280,7 +289,7 @@ impl Incoming {
     /// Where the next bytes go directly, and how many bytes to read into the buffer behind them.
     fn prepare(&mut self, landed: &Landed<'_>, budget: u64) -> Result<(Piece, usize), Broken> {
         let Some(landing) = &self.landing else {
-            let wanted = if self.large { HEADERS } else { BUFFER };
+            let wanted = if self.large > 0 { HEADERS } else { BUFFER };
             return Ok((Piece::EMPTY, wanted));
         };
         let rest = landing.length - landing.landed;
@@ -288,7 +297,7 @@ impl Incoming {
         let now = rest.min(budget.max(LARGE));
         let behind = match now == rest {
             false => 0,
-            true if self.large => HEADERS,
+            true if self.large > 0 => HEADERS,
             true => BUFFER,
         };
         Ok((Piece::new(place, now as usize), behind))
@@ -405,9 +414,11 @@ impl Incoming {
                 }
                 let length = landing.length;
                 landing.lies = landed.elsewhere.place(landing.arriving(), 0);
-                if length > 0 {
-                    self.large = length >= LARGE;
-                }
+                self.large = match length {
+                    0 => self.large.saturating_sub(1),
+                    LARGE.. => BETWEEN,
+                    _ => 0,
+                };
                 self.landing = Some(landing);
             }
             Frame::Goodbye { sequence, aborted } => {

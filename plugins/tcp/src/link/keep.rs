@@ -26,7 +26,7 @@ pub(crate) struct Keep {
     next: u64,
     /// Where the copies end behind which those at the start are.
     end: Option<u64>,
-    /// The most that was in use.
+    /// The most that was in use since nothing was.
     most: u64,
 }
 
@@ -45,9 +45,9 @@ impl Keep {
             return None;
         }
         let in_use = self.next + self.end.unwrap_or(0) - self.oldest;
-        self.most = self.most.max(in_use + used);
+        let most = self.most.max(in_use + used);
         let is_at_end = self.next + used > RING;
-        if self.end.is_none() && self.oldest >= if is_at_end { used } else { self.most } {
+        if self.end.is_none() && self.oldest >= if is_at_end { used } else { most } {
             self.end = Some(self.next);
             self.next = 0;
         }
@@ -61,6 +61,7 @@ impl Keep {
         }
         let address = self.ring.as_ptr() as u64 + self.next + FRAME_BYTES as u64;
         self.next += used;
+        self.most = most;
         self.forget_end();
         Some(Kept { address, used })
     }
@@ -97,10 +98,13 @@ impl Keep {
         self.forget_end();
     }
 
-    /// Those before the end are all given back: the oldest is at the start.
+    /// Those before the end are all given back: the oldest is at the start; or all are.
     fn forget_end(&mut self) {
         if self.end == Some(self.oldest) {
             (self.oldest, self.end) = (0, None);
+        }
+        if self.end.is_none() && self.oldest == self.next {
+            (self.oldest, self.next, self.most) = (0, 0, 0);
         }
     }
 }
