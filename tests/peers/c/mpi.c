@@ -177,7 +177,7 @@ static long iters_within(long asked_for, double cap_us, double usec, long least)
 /* Microseconds of one of so many calls, on the slowest rank. */
 static double timed(enum op op, size_t len, long iters, int dirty)
 {
-    double start, usec, touching = 0;
+    double start, touching = 0;
     long i;
     MPI_Barrier(MPI_COMM_WORLD);
     if (dirty) {
@@ -193,8 +193,7 @@ static double timed(enum op op, size_t len, long iters, int dirty)
             touch(len);
         call(op, len);
     }
-    usec = (now_us() - start) / (double)iters - touching;
-    return slowest(op == SEND_RECV ? usec / 2 : usec);
+    return slowest((now_us() - start) / (double)iters - touching);
 }
 
 static void trial(enum op op, size_t bytes, long warmup, long asked_for, double cap_us, int verify, FILE *results)
@@ -214,6 +213,8 @@ static void trial(enum op op, size_t bytes, long warmup, long asked_for, double 
         usec = timed(op, len, iters, dirty);
         more = iters_within(asked_for, cap_us, usec, iters);
     } while (more > 2 * iters);
+    if (op == SEND_RECV)
+        usec /= 2;
     if (verify && op != BARRIER) {
         memset(recv_buffer, 0, len * sizeof(float));
         MPI_Barrier(MPI_COMM_WORLD);
