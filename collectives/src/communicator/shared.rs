@@ -525,7 +525,8 @@ impl Drop for Shared {
         } else {
             self.world.forget(self.id);
             self.lane.orphan();
-            crate::progress::progress().kick();
+            // What its links have still to send goes out, or fails in time.
+            crate::progress::progress().activate(&self.lane);
         }
     }
 }

@@ -285,7 +285,7 @@ impl Shared {
                 progress().activate(&self.lane);
             }
             progress().watch_answers(&self.lane, state);
-            if state.holds_puts() {
+            if state.is_to_let_go() {
                 held::note(&self.lane);
             }
         }

@@ -257,17 +257,18 @@ impl State {
         }
     }
 
-    /// Whether puts may be held back.
+    /// Whether its thread is to let go of something before it waits elsewhere: puts that may be held back, or what links
+    /// have still to send.
     #[inline]
-    pub(crate) fn holds_puts(&self) -> bool {
-        self.common.answers.puts
+    pub(crate) fn is_to_let_go(&self) -> bool {
+        self.common.answers.puts || self.common.unsent
     }
 
     /// Before a call of another lane waits: sends the puts that are held back, and what lies with them. True if a link is to
     /// be driven on.
     pub(super) fn send_held_puts(&mut self) -> bool {
         if !self.common.answers.puts {
-            return false;
+            return self.take_unsent();
         }
         let held = self.common.peers.iter().map(|peer| match &peer.way {
             Way::Posted(posted) => posted.puts_held,

@@ -300,6 +300,7 @@ impl Track {
             };
             common.number += 1;
             self.number = common.number;
+            common.answers.is_lowered();
             common.prepare(&op.planned)?;
             self.direct = Some(Running::new(common.begin(&op.planned)));
         }

@@ -72,6 +72,9 @@ impl Progress {
     fn leave(&self, lane: &Arc<Lane>, mut state: MutexGuard<'_, State>) {
         let goes_on = state.must_go_on_behind();
         self.watch_answers(lane, &state);
+        if state.is_to_let_go() {
+            held::note(lane);
+        }
         if !goes_on && lane.active.load(Ordering::Relaxed) {
             // The thread need not wake to find that out.
             self.deactivate(lane);

@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use unisono::{Communicator, ReduceOp};
+use unisono::{Communicator, InitOptions, PluginRequest, ReduceOp};
 use unisono_tests::{Job, WITHOUT, do_without, few_broadcasts, over_all_links, watchdog};
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -52,19 +52,7 @@ fn what_a_link_could_not_take_goes_out_while_its_rank_computes() {
     const COMPUTES: Duration = Duration::from_millis(800);
     let _limit = watchdog(NAME, LIMIT);
     let ranks = Job::new(NAME, 2).start(|rank| {
-        let world = rank.init(|options| {
-            do_without(WITHOUT[1], options);
-            for plugin in options
-                .plugins
-                .iter_mut()
-                .filter(|plugin| plugin.name == "tcp")
-            {
-                let small = |key: &str| (key.to_owned(), "4KiB".to_owned());
-                plugin
-                    .params
-                    .extend(["send_buffer", "receive_buffer"].map(small));
-            }
-        });
+        let world = rank.init(with_small_buffers);
         let is_ahead = world.rank() == 0;
         let mut message = vec![u8::from(is_ahead); 2 << 10];
         let mut broadcasts = |count| {
@@ -284,4 +272,16 @@ fn who_only_receives_gives_back_at_once() {
         }
     });
     let _ = ranks.succeed();
+}
+
+/// TCP alone, of which sockets take little at once.
+fn with_small_buffers(options: &mut InitOptions) {
+    do_without(WITHOUT[1], options);
+    let tcp = |plugin: &&mut PluginRequest| plugin.name == "tcp";
+    for plugin in options.plugins.iter_mut().filter(tcp) {
+        let small = |key: &str| (key.to_owned(), "4KiB".to_owned());
+        plugin
+            .params
+            .extend(["send_buffer", "receive_buffer"].map(small));
+    }
 }

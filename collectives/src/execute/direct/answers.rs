@@ -113,6 +113,11 @@ impl Answers {
         self.is_quick
     }
 
+    /// A call runs in a stream: what comes behind it is no quick call until the next begins.
+    pub(in crate::execute) fn is_lowered(&mut self) {
+        self.is_quick = false;
+    }
+
     /// Holding them back was in vain.
     pub(in crate::execute) fn in_vain(&mut self) {
         self.score = self.score.saturating_sub(REPEATS);

@@ -16,6 +16,9 @@ use crate::execute::track::BUDGET;
 /// a small part of what each costs (`unisono bench broadcast,reduce --ranks 2 -b 4 -e 1K --without-links shm`: 1.15 to 1.18
 /// times as long with 16).
 const TOGETHER: u32 = 32;
+/// The same of puts of more than [`SHORT`] bytes, for which there is less room.
+const TOGETHER_LONG: u32 = 16;
+const SHORT: u64 = 1 << 10;
 const TOGETHER_BYTES: u64 = 64 << 10;
 
 /// Puts that are copied before a link is lent one again that did not let go at once.
@@ -266,7 +269,11 @@ impl Posted {
     pub(in crate::execute) fn may_hold(&mut self, bytes: u64) -> bool {
         self.puts_held += 1;
         self.bytes_held += bytes;
-        self.puts_held < TOGETHER && self.bytes_held < TOGETHER_BYTES
+        let most = match bytes <= SHORT {
+            true => TOGETHER,
+            false => TOGETHER_LONG,
+        };
+        self.puts_held < most && self.bytes_held < TOGETHER_BYTES
     }
 
     /// As [`push`](Self::push), but that answers stay where they are.
