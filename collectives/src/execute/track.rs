@@ -300,7 +300,6 @@ impl Track {
             };
             common.number += 1;
             self.number = common.number;
-            common.answers.is_lowered();
             common.prepare(&op.planned)?;
             self.direct = Some(Running::new(common.begin(&op.planned)));
         }
@@ -501,6 +500,7 @@ impl Track {
             }
             common.number += 1;
             self.number = common.number;
+            common.answers.is_lowered();
             common.prepare(&op.planned)?;
             if common.posted {
                 let is_alone = self.flight.is_empty() && self.deferred.is_none();

@@ -16,10 +16,10 @@ use crate::execute::track::BUDGET;
 /// a small part of what each costs (`unisono bench broadcast,reduce --ranks 2 -b 4 -e 1K --without-links shm`: 1.15 to 1.18
 /// times as long with 16).
 const TOGETHER: u32 = 32;
-/// The same of puts of more than [`SHORT`] bytes, for which there is less room.
+const TOGETHER_BYTES: u64 = 64 << 10;
+/// Of puts of more than [`SHORT`] bytes, for which there is less room, fewer go together.
 const TOGETHER_LONG: u32 = 16;
 const SHORT: u64 = 1 << 10;
-const TOGETHER_BYTES: u64 = 64 << 10;
 
 /// Puts that are copied before a link is lent one again that did not let go at once.
 const DISTRUST: u32 = 64;
