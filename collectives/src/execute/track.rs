@@ -500,7 +500,7 @@ impl Track {
             }
             common.number += 1;
             self.number = common.number;
-            common.answers.is_lowered();
+            common.answers.lowered();
             common.prepare(&op.planned)?;
             if common.posted {
                 let is_alone = self.flight.is_empty() && self.deferred.is_none();

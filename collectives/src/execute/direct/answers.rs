@@ -114,7 +114,7 @@ impl Answers {
     }
 
     /// A call runs in a stream: what comes behind it is no quick call until the next begins.
-    pub(in crate::execute) fn is_lowered(&mut self) {
+    pub(in crate::execute) fn lowered(&mut self) {
         self.is_quick = false;
     }
 

@@ -13,7 +13,7 @@ use crate::execute::direct::flag;
 use crate::execute::track::BUDGET;
 
 /// Puts of a rank that is far ahead that go out together, and their bytes, at most: then a call of the operating system is
-/// a small part of what each costs (`unisono bench broadcast,reduce --ranks 2 -b 4 -e 1K --without-links shm`: 1.15 to 1.18
+/// a small part of what each costs (`unisono bench broadcast,reduce --ranks 2 -b 4 -e 1K --without-links shm`: 1.13 to 1.18
 /// times as long with 16).
 const TOGETHER: u32 = 32;
 const TOGETHER_BYTES: u64 = 64 << 10;

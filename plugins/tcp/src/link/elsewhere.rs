@@ -59,7 +59,7 @@ impl Elsewhere {
         true
     }
 
-    /// Where a frame's bytes shall lie that has waited for so many polls.
+    /// Where a frame's bytes shall lie that has waited for so many turns.
     pub(crate) fn place(&mut self, frame: Arriving, waited: u32) -> Lies {
         if frame.length == 0 {
             return Lies::There;

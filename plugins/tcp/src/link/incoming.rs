@@ -28,8 +28,7 @@ const BETWEEN: u8 = 8;
 const UNTOLD_MAX: u32 = 16;
 const UNTOLD_BYTES_MAX: u64 = 128 << 10;
 /// Bytes of which the peer is told along with something else: the sooner it is, the less memory its copies go round in, and
-/// the more of that its cache has (`unisono bench all_to_all --ranks 8 -b 64K -e 256K --without-links shm`: 1.1 to 1.25
-/// times as long, where it was told of as many frames alone).
+/// the more of that its cache has (`vendor-docs/tcp.md`, *Copies that are kept*).
 const UNTOLD_BYTES_ALONG: u64 = 8 << 10;
 
 /// What the peer said last on a connection.
@@ -54,7 +53,7 @@ struct Landing {
     acknowledge: bool,
     admitted: bool,
     lies: Lies,
-    /// Polls that it has waited to be told.
+    /// Turns that it has waited to be told.
     waited: u32,
 }
 
@@ -278,7 +277,7 @@ impl Incoming {
         }
     }
 
-    /// Once a poll, of a frame that waits: whether the host has asked for it, or it has waited long enough.
+    /// Once a turn, of a frame that waits: whether the host has asked for it, or it has waited long enough.
     fn decide(&mut self, landed: &mut Landed<'_>) {
         if let Some(landing) = self.landing.as_mut().filter(|l| l.lies == Lies::Unsaid) {
             landing.waited = landing.waited.saturating_add(1);

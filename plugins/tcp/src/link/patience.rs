@@ -2,16 +2,16 @@
 //!
 //! What comes before the host has asked for it lies in its window, from which the host copies it. Where ranks share cores
 //! most peers are ahead of a rank, and most of their bytes would be copied once more. So once the host has asked too late,
-//! long frames that it has not asked for wait for some polls. If it does not ask for one of them, none waits any more until
+//! long frames that it has not asked for wait for some turns. If it does not ask for one of them, none waits any more until
 //! it has asked too late again, and again, the more often the more of them waited in vain: of what goes to slots to be
 //! added up, nothing is ever asked for.
 //!
-//! `unisono bench all_to_all --ranks 8 -b 4M -e 4M --dirty --without-links shm`, on two cores: 6.0 ms without, 5.1 ms with.
+//! `unisono bench all_to_all --ranks 8 -b 4M -e 4M --dirty --without-links shm`, on two cores: 6.1 ms without, 5.4 ms with.
 
-/// Polls that a frame waits. A rank that shares its core polls once in its turn, and comes to its next call within a few of
-/// them.
-const POLLS: u32 = 8;
-/// Copying fewer bytes costs no more than a poll.
+/// Turns of its link that a frame waits: one in a poll, or some where the poll moves bytes. A rank that shares its core polls
+/// as often as that has come to it again, and is in its next call within a few of them.
+const TURNS: u32 = 8;
+/// Copying fewer bytes costs no more than a turn.
 const LONG: u64 = 32 << 10;
 /// Asked too late so often before another frame waits, at most.
 const DISTRUST_MAX: u32 = 64;
@@ -27,9 +27,9 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// Whether a frame of so many bytes that has waited for so many polls waits on.
+    /// Whether a frame of so many bytes that has waited for so many turns waits on.
     pub(crate) const fn waits(&self, length: u64, waited: u32) -> bool {
-        self.is_worth && length >= LONG && waited < POLLS
+        self.is_worth && length >= LONG && waited < TURNS
     }
 
     /// The host asked for what lies in the window already.
@@ -61,8 +61,8 @@ mod tests {
         let mut patience = Patience::default();
         assert!(!patience.waits(LONG, 0), "nobody asked too late");
         patience.came_late();
-        assert!(patience.waits(LONG, 0) && patience.waits(LONG, POLLS - 1));
-        assert!(!patience.waits(LONG - 1, 0) && !patience.waits(LONG, POLLS));
+        assert!(patience.waits(LONG, 0) && patience.waits(LONG, TURNS - 1));
+        assert!(!patience.waits(LONG - 1, 0) && !patience.waits(LONG, TURNS));
     }
 
     #[test]
