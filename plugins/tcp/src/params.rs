@@ -103,6 +103,13 @@ pub const PARAMS: &[Param] = &[
         3600 * SECOND,
     ),
     Param::bool(
+        "recover_local",
+        "Makes a lost connection anew also where both ends have one address. Such a connection is taken to end with \
+         its processes alone, and needs no copies and no word of what has come; set it where a tunnel leads from \
+         there to another machine. One end that sets it is enough.",
+        false,
+    ),
+    Param::bool(
         "encrypt",
         "Encrypts all links (TLS 1.3 between the two ranks, proved by the job's secret). Either all \
          ranks set it or none.",
@@ -135,6 +142,7 @@ pub(crate) struct Config {
     pub(crate) options: Options,
     pub(crate) connect_timeout: Duration,
     pub(crate) encrypt: bool,
+    pub(crate) recover_local: bool,
     pub(crate) recovery: Recovery,
     pub(crate) bandwidth: Option<u64>,
     pub(crate) latency: Duration,
@@ -164,6 +172,7 @@ impl Config {
             },
             connect_timeout: params.duration("connect_timeout")?,
             encrypt: params.bool("encrypt")?,
+            recover_local: params.bool("recover_local")?,
             recovery: Recovery {
                 rail_timeout: params.duration("rail_timeout")?,
                 limit: params.duration("recovery")?,

@@ -149,6 +149,7 @@ impl TcpInstance {
                     .max(u16::try_from(rails).unwrap_or(1))
                     .min(16),
                 encrypt: self.config.encrypt,
+                may_last: !self.config.recover_local,
             };
             return Ok(End::Dialer(Dialer::new(call, targets, rails)));
         }
@@ -161,6 +162,7 @@ impl TcpInstance {
         Ok(End::Acceptor(Acceptor::new(
             self.listener.register(key, mailbox),
             self.config.encrypt,
+            !self.config.recover_local,
         )))
     }
 }

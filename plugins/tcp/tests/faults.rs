@@ -388,14 +388,19 @@ fn cutter(to: u16, cuts: &'static AtomicU64) -> u16 {
 #[test]
 fn connections_that_are_cut_are_made_anew_and_nothing_lands_late() {
     static CUTS: AtomicU64 = AtomicU64::new(0);
-    cut_at_random(&CUTS, &[("connections", 4)]);
+    cut_at_random(&CUTS, &[("connections", 4), ("recover_local", 1)]);
 }
 
 /// The same where what is sent lies in records, of which the kernel has had a part.
 #[test]
 fn connections_that_are_encrypted_and_cut_are_made_anew() {
     static CUTS: AtomicU64 = AtomicU64::new(0);
-    let set = [("connections", 4), ("encrypt", 1), ("send_buffer", 65_536)];
+    let set = [
+        ("connections", 4),
+        ("recover_local", 1),
+        ("encrypt", 1),
+        ("send_buffer", 65_536),
+    ];
     cut_at_random(&CUTS, &set);
 }
 

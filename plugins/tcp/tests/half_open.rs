@@ -12,6 +12,7 @@ use common::*;
 use unisono_plugin::{Link, Status};
 
 const SILENCE: &[(&str, i64)] = &[
+    ("recover_local", 1),
     ("keepalive", 3_000_000_000),
     ("stall_timeout", 3_000_000_000),
     ("rail_timeout", 1_000_000_000),
@@ -20,6 +21,7 @@ const SILENCE: &[(&str, i64)] = &[
 
 /// As it is where nobody sets anything, but for shorter times: a stall is much longer than `keepalive`.
 const IDLE: &[(&str, i64)] = &[
+    ("recover_local", 1),
     ("keepalive", 3_000_000_000),
     ("stall_timeout", 120_000_000_000),
     ("recovery", 1_000_000_000),

@@ -60,6 +60,7 @@ fn until_standing(end: &mut End, count: u32) {
 fn carried(connections: i64, recovery: i64) -> ([End; 2], Arc<Carrier>) {
     let set = [
         ("connections", connections),
+        ("recover_local", 1),
         ("keepalive", 60_000_000_000),
         ("recovery", recovery),
     ];
@@ -324,7 +325,11 @@ fn a_link_in_trouble_is_not_quiet_before_all_has_gone() {
     if !alone() {
         return;
     }
-    let set = [("connections", 1), ("rail_timeout", 500_000_000)];
+    let set = [
+        ("connections", 1),
+        ("recover_local", 1),
+        ("rail_timeout", 500_000_000),
+    ];
     let [mut first, mut second] = pair(&set, 4096);
     let source = Memory::new(64);
     loopback(false);

@@ -31,6 +31,7 @@ pub(crate) struct Connection {
     pub(crate) generation: u16,
     /// Which of the peer's addresses it goes to; known to the dialer alone.
     pub(crate) target: usize,
+    lasting: bool,
     pub(crate) incoming: Incoming,
     pub(crate) outgoing: Outgoing,
     /// Whether the peer may still say something.
@@ -53,9 +54,10 @@ impl Connection {
             name: authenticated.name.clone(),
             generation: authenticated.generation,
             target: authenticated.target,
+            lasting: authenticated.lasting,
+            incoming: Incoming::new(authenticated.lasting),
+            outgoing: Outgoing::new(authenticated.lasting),
             stream: Stream::new(authenticated, poller),
-            incoming: Incoming::new(),
-            outgoing: Outgoing::new(),
             open: true,
             trouble: None,
             carried: 0,
@@ -75,10 +77,11 @@ impl Connection {
         options.after(&by.fd)?;
         // The old socket is closed here, before this end says what it has.
         (self.generation, self.target) = (by.generation, by.target);
+        self.lasting = by.lasting;
         self.name.clone_from(&by.name);
         self.stream = Stream::new(by, poller);
-        let received = self.incoming.restart(order);
-        self.outgoing.restart(received);
+        let received = self.incoming.restart(order, self.lasting);
+        self.outgoing.restart(received, self.lasting);
         (self.open, self.silence) = (true, Silence::default());
         Ok(())
     }
@@ -147,6 +150,11 @@ impl Connection {
     /// Whether it can carry what waits.
     pub(crate) const fn is_well(&self) -> bool {
         self.open && self.trouble.is_none()
+    }
+
+    /// Whether no other can take its place: what was on it is nowhere else.
+    pub(crate) const fn is_irreplaceable(&self) -> bool {
+        self.lasting && self.outgoing.is_going()
     }
 
     /// What is known of it, for a put that several rails share.

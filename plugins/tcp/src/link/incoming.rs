@@ -108,6 +108,8 @@ pub(crate) struct Incoming {
     untold: u32,
     untold_bytes: u64,
     is_asked: bool,
+    /// The peer keeps nothing, and is told nothing.
+    lasting: bool,
     said: Said,
     /// Whether the peer must first say what it has.
     fresh: bool,
@@ -124,7 +126,7 @@ pub(crate) struct Landed<'a> {
 }
 
 impl Incoming {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(lasting: bool) -> Self {
         Self {
             buffer: Box::new([0; BUFFER]),
             unread: 0..0,
@@ -135,6 +137,7 @@ impl Incoming {
             untold: 0,
             untold_bytes: 0,
             is_asked: false,
+            lasting,
             said: Said::default(),
             fresh: true,
             backoff: Backoff::default(),
@@ -143,7 +146,8 @@ impl Incoming {
 
     /// Another connection takes this one's place: a frame that was cut off will come again. Returns
     /// how many have landed.
-    pub(crate) fn restart(&mut self, order: &mut Order) -> u64 {
+    pub(crate) fn restart(&mut self, order: &mut Order, lasting: bool) -> u64 {
+        self.lasting = lasting;
         if let Some(landing) = self.landing.take().filter(|l| l.admitted) {
             order.revoke(landing.sequence, landing.length);
         }
@@ -358,9 +362,11 @@ impl Incoming {
                 landed.order.land(landing.sequence, landing.length);
                 *landed.bytes += landing.length;
                 self.received += 1;
-                self.untold += 1;
-                self.untold_bytes += landing.length;
-                self.is_asked |= landing.acknowledge;
+                if !self.lasting {
+                    self.untold += 1;
+                    self.untold_bytes += landing.length;
+                    self.is_asked |= landing.acknowledge;
+                }
                 self.landing = None;
                 settle(landed)?;
             }
@@ -472,7 +478,7 @@ mod tests {
 
     #[test]
     fn what_goes_anyway_takes_the_count_along() {
-        let mut incoming = Incoming::new();
+        let mut incoming = Incoming::new(false);
         incoming.untold = UNTOLD_MAX / 2 - 1;
         assert_eq!(incoming.acknowledge_along(), None, "not for a few");
         (incoming.untold, incoming.received) = (UNTOLD_MAX / 2, 40);

@@ -2,7 +2,7 @@
 //!
 //! A put is complete once its source may be reused: when the peer has said that it has landed, for
 //! until then it may have to be sent again over another connection; or when the kernel has it, if it is
-//! so small that it is copied.
+//! so small that it is copied, or the connection lasts as long as both processes.
 #![allow(unsafe_code, reason = "commands name flags and counters by address")]
 
 use std::collections::VecDeque;
@@ -217,7 +217,9 @@ impl Outbox {
     }
 
     /// The next frame for a connection to send.
-    pub(crate) fn claim(&mut self, place: Place, keep: &mut Keep) -> Option<OutFrame> {
+    ///
+    /// Without `keep` nothing is sent again, and the peer need not say what it has.
+    pub(crate) fn claim(&mut self, place: Place, keep: Option<&mut Keep>) -> Option<OutFrame> {
         let (at, length) = self.next_for(place)?;
         let completed = self.completed;
         let active = self.active.get_mut(at)?;
@@ -231,10 +233,9 @@ impl Outbox {
         while self.active.get(self.spent).is_some_and(is_spent) {
             self.spent += 1;
         }
-        let kept = match length == put.total {
-            true => keep.room(length),
-            false => None,
-        };
+        let again = keep.is_some();
+        let keep = keep.filter(|_| length == put.total);
+        let kept = keep.and_then(|keep| Some((keep.room(length)?, keep)));
         let frame = Frame::Put {
             sequence,
             window: put.window,
@@ -242,16 +243,16 @@ impl Outbox {
             offset: put.offset + claimed,
             total: put.total,
             signal: put.signal,
-            acknowledge: kept.is_none(),
+            acknowledge: again && kept.is_none(),
         };
         let header = frame.encode();
-        let (source, start) = match kept {
-            Some(kept) => {
+        let (source, start, kept) = match kept {
+            Some((kept, keep)) => {
                 // SAFETY: the host keeps a put's source alive until it is complete.
                 unsafe { keep.copy(kept, &header, &put.source, length) };
-                (Source::one(kept.address, length), 0)
+                (Source::one(kept.address, length), 0, Some(kept.used))
             }
-            None => (put.source, claimed),
+            None => (put.source, claimed, None),
         };
         Some(OutFrame {
             header,
@@ -259,7 +260,7 @@ impl Outbox {
             start,
             length,
             command: Some(completed + at as u64),
-            kept: kept.map(|kept| kept.used),
+            kept,
         })
     }
 

@@ -43,6 +43,8 @@ pub(crate) struct Outgoing {
     owes: bool,
     /// Until the peer has said on a new connection what it has, only words are sent.
     held: bool,
+    /// Nothing is sent again: what the kernel has is as good as with the peer.
+    lasting: bool,
     keep: Keep,
     pace: Pace,
     backoff: Backoff,
@@ -56,9 +58,9 @@ struct Word {
 
 impl Outgoing {
     /// Of a connection that is the first in its place.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(lasting: bool) -> Self {
         let mut new = Self::default();
-        new.restart(0);
+        new.restart(0, lasting);
         new
     }
 
@@ -127,8 +129,29 @@ impl Outgoing {
                 self.acknowledged, self.passed
             )));
         };
+        self.let_go(count as usize, outbox);
+        self.passed -= count as usize;
+        self.acknowledged = received;
+        Ok(())
+    }
+
+    /// The kernel has the next frame whole.
+    fn pass(&mut self, outbox: &mut Outbox) {
+        if self.lasting {
+            return self.let_go(1, outbox);
+        }
+        if let Some(frame) = self.frames.get_mut(self.passed)
+            && frame.kept.is_some()
+        {
+            outbox.settle(frame);
+        }
+        self.passed += 1;
+    }
+
+    /// The first frames are not needed any more.
+    fn let_go(&mut self, count: usize, outbox: &mut Outbox) {
         let mut landed = 0;
-        for mut frame in self.frames.drain(..count as usize) {
+        for mut frame in self.frames.drain(..count) {
             landed += frame.told_of();
             self.keep.give_back(frame.kept.unwrap_or(0));
             outbox.settle(&mut frame);
@@ -136,13 +159,11 @@ impl Outgoing {
         if landed > 0 && self.pace.under_way() > 0 {
             self.pace.landed(landed, Instant::now());
         }
-        self.passed -= count as usize;
-        self.acknowledged = received;
-        Ok(())
     }
 
     /// Another connection takes this one's place: `received` is what this end has.
-    pub(crate) fn restart(&mut self, received: u64) {
+    pub(crate) fn restart(&mut self, received: u64, lasting: bool) {
+        self.lasting = lasting;
         self.sent = 0;
         self.words.clear();
         (self.word_sent, self.owes) = (0, false);
@@ -236,7 +257,8 @@ impl Outgoing {
         // Of several rails each takes one stripe at a time, else the first would take them all.
         let most = if place.lines.rails { 1 } else { BYTES_AHEAD };
         while count < FRAMES_MAX && ahead < most {
-            let Some(frame) = outbox.claim(place, &mut self.keep) else {
+            let keep = (!self.lasting).then_some(&mut self.keep);
+            let Some(frame) = outbox.claim(place, keep) else {
                 return;
             };
             if place.lines.rails && frame.told_of() > 0 {
@@ -292,12 +314,8 @@ impl Outgoing {
             taken -= now;
             match (of_frame, now == rest) {
                 (true, true) => {
-                    if let Some(frame) = self.frames.get_mut(self.passed)
-                        && frame.kept.is_some()
-                    {
-                        outbox.settle(frame);
-                    }
-                    (self.passed, self.sent) = (self.passed + 1, 0);
+                    self.sent = 0;
+                    self.pass(outbox);
                 }
                 (true, false) => self.sent += now,
                 (false, true) => {

@@ -5,6 +5,9 @@
 //! asks it to, over a connection that is well. Nothing of the old one may land late: an end reads it no
 //! further before it says what it has, and the other sends again what lies beyond that, from sources
 //! that have not been let go of. Where all is well again, a connection goes home.
+//!
+//! One that lasts as long as both processes is not made anew, for nothing of it is kept: when the system says that it is
+//! lost, the link is. In a silence it is waited for as long as for another way.
 
 use std::time::{Duration, Instant};
 
@@ -117,7 +120,8 @@ impl Established {
             // While one is dialled, that has its own time.
             End::Dialer(dialer) => (0..)
                 .zip(&self.connections)
-                .filter(|(at, c)| c.target != dialer.home(*at) && !dialer.is_dialling(*at))
+                .filter(|(at, c)| c.target != dialer.home(*at) && !c.is_irreplaceable())
+                .filter(|(at, _)| !dialer.is_dialling(*at))
                 .map(|(at, _)| self.upkeep.homes[at].again.max(self.upkeep.next_look))
                 .min(),
             End::Acceptor(_) => None,
@@ -133,7 +137,7 @@ impl Established {
     /// A connection is lost: another must take its place.
     ///
     /// # Errors
-    /// The peer's system has ended it, and no other is left: the peer is gone.
+    /// The peer's system has ended it, and no other is left: the peer is gone. Or what was on it is lost with it.
     pub(super) fn lose(
         &mut self,
         at: usize,
@@ -141,6 +145,10 @@ impl Established {
         now: Instant,
         desk: &mut Desk<'_>,
     ) -> Result<()> {
+        let stays = self.connections[at].is_irreplaceable();
+        if stays && !matches!(cause, Broken::Silent(_)) {
+            return Err(self.lost(at, &cause, desk));
+        }
         let is_end = cause.is_end();
         let who = self.whose(at).who();
         let connection = &mut self.connections[at];
@@ -172,11 +180,11 @@ impl Established {
             return Err(self.lost(at, &cause.unwrap_or(Broken::End), desk));
         }
         if first && !expected {
-            log!(
-                self.upkeep.host,
-                Level::Warn,
-                "{who} {said}; looking for another way for {waiting} frames"
-            );
+            let next = match stays {
+                true => "waiting for it".to_owned(),
+                false => format!("looking for another way for {waiting} frames"),
+            };
+            log!(self.upkeep.host, Level::Warn, "{who} {said}; {next}");
         }
         self.ask_for_another(at, now);
         Ok(())
@@ -202,6 +210,9 @@ impl Established {
     /// Dials, or asks the peer to, over all connections that are well. Also who dials says so: then bytes are
     /// under way over each, and one that is as dead is found after `rail_timeout`, not after `keepalive`.
     fn ask_for_another(&mut self, at: usize, now: Instant) {
+        if self.connections[at].is_irreplaceable() {
+            return;
+        }
         let home = &mut self.upkeep.homes[at];
         if now.saturating_duration_since(home.since) > SETTLED {
             home.away = AWAY;
@@ -237,7 +248,7 @@ impl Established {
             return Ok(false);
         };
         let newer = one.generation.wrapping_sub(connection.generation) % GENERATIONS;
-        if newer == 0 || newer >= GENERATIONS / 2 {
+        if newer == 0 || newer >= GENERATIONS / 2 || connection.is_irreplaceable() {
             return Ok(false);
         }
         let (listener, poller) = (&self.access.listener, &self.access.poller);
@@ -326,6 +337,9 @@ impl Established {
             return Ok(());
         }
         let tried = match &self.access.end {
+            _ if self.connections[at].is_irreplaceable() => {
+                "within a machine none is made anew but with `recover_local`".to_owned()
+            }
             End::Dialer(dialer) => format!("dialling it: {}", dialer.last_problem()),
             End::Acceptor(_) => "it has not dialled again".to_owned(),
         };
@@ -341,7 +355,8 @@ impl Established {
         let Recovery {
             limit, patience, ..
         } = self.upkeep.recovery;
-        if patience > limit && self.is_another_well(at) {
+        let stays = self.connections[at].is_irreplaceable();
+        if patience > limit && !stays && self.is_another_well(at) {
             (patience, "connect_timeout")
         } else {
             (limit, "recovery")
@@ -356,7 +371,10 @@ impl Established {
     /// Whether the link goes on without a connection: nothing of this end is on it, and another is well. The
     /// peer may be busy elsewhere, and look after its end when it next needs the link.
     fn is_spare(&self, at: usize) -> bool {
-        !self.connections[at].outgoing.awaits_peer() && self.is_another_well(at)
+        let connection = &self.connections[at];
+        !connection.is_irreplaceable()
+            && !connection.outgoing.awaits_peer()
+            && self.is_another_well(at)
     }
 
     /// Looks for another way once more, with as much time.
@@ -379,7 +397,7 @@ impl Established {
             return;
         };
         let (connection, home) = (&self.connections[at], &mut self.upkeep.homes[at]);
-        if !connection.is_well() {
+        if !connection.is_well() || connection.is_irreplaceable() {
             return;
         }
         let place = dialer.home(at);

@@ -19,4 +19,6 @@ pub(crate) use node::{Node, this_node};
 pub(crate) use polled::{Interest, Polled, Poller};
 pub(crate) use silence::{Heard, Silence};
 pub(crate) use socket::{Congestion, Options};
-pub(crate) use socket::{accept, connect, connected, discard_input, listen, local_ip, peer_name};
+pub(crate) use socket::{
+    accept, connect, connected, discard_input, is_within_machine, listen, local_ip, peer_name,
+};

@@ -224,6 +224,14 @@ pub(crate) fn local_ip(socket: impl AsFd) -> Option<IpAddr> {
     Some(address.ip().to_canonical())
 }
 
+/// Whether a connection goes from an address to the same one: it does not leave the machine, and nothing is under way
+/// but what was not read yet.
+pub(crate) fn is_within_machine(socket: &OwnedFd) -> bool {
+    let peer = rustix::net::getpeername(socket).ok().flatten();
+    let peer = peer.and_then(|name| SocketAddr::try_from(name).ok());
+    peer.is_some_and(|peer| local_ip(socket) == Some(peer.ip().to_canonical()))
+}
+
 /// The other end's address, for messages.
 pub(crate) fn peer_name(socket: &OwnedFd) -> String {
     let name = rustix::net::getpeername(socket).ok().flatten();

@@ -3,7 +3,6 @@
 //! The kernel's tuning lets it grow to megabytes as long as the reader keeps up, also where next to nothing is ever
 //! under way. What comes then has left the caches before it is read.
 
-use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use rustix::net::sockopt;
 
 use super::info::tcp_info;
 use super::interfaces::{interfaces, nic_bytes_per_second};
-use super::socket::local_ip;
+use super::socket::{is_within_machine, local_ip};
 
 /// What a short path's buffer is fixed at, in bytes: any process may have as much (the default of
 /// `net.core.rmem_max`), and it fits into a core's own cache.
@@ -30,17 +29,10 @@ pub(super) fn fit(socket: &OwnedFd) {
         let known = (1..u32::MAX).contains(&micros);
         known.then(|| Duration::from_micros(micros.into()))
     };
-    if is_local(socket) || rtt().is_some_and(|rtt| is_short(rtt, card_rate(socket))) {
+    if is_within_machine(socket) || rtt().is_some_and(|rtt| is_short(rtt, card_rate(socket))) {
         // Refused, it is as before.
         let _ = sockopt::set_socket_recv_buffer_size(socket, SHORT as usize);
     }
-}
-
-/// Whether both ends have one address: then nothing is under way but what was not read yet.
-fn is_local(socket: &OwnedFd) -> bool {
-    let peer = rustix::net::getpeername(socket).ok().flatten();
-    let peer = peer.and_then(|name| SocketAddr::try_from(name).ok());
-    peer.is_some_and(|peer| local_ip(socket) == Some(peer.ip().to_canonical()))
 }
 
 /// Bytes per second of the card that the connection goes by, if it is known. What a virtual one says is a number

@@ -21,15 +21,18 @@ pub(crate) struct Acceptor {
     count: Option<u16>,
     /// Whether links are encrypted here.
     encrypt: bool,
+    /// Whether a connection within the machine lasts as long as both processes.
+    may_last: bool,
 }
 
 impl Acceptor {
-    pub(crate) const fn new(registration: Registration, encrypt: bool) -> Self {
+    pub(crate) const fn new(registration: Registration, encrypt: bool, may_last: bool) -> Self {
         Self {
             registration,
             handshakes: Vec::new(),
             count: None,
             encrypt,
+            may_last,
         }
     }
 
@@ -61,7 +64,13 @@ impl Acceptor {
                 listener.refuse(&arrival.fd, &Refusal::Stranger(why));
                 continue;
             }
-            let begun = Handshake::accept(arrival.fd, Arc::clone(poller), arrival.hello, deadline);
+            let begun = Handshake::accept(
+                arrival.fd,
+                Arc::clone(poller),
+                arrival.hello,
+                self.may_last,
+                deadline,
+            );
             if let Ok(handshake) = begun {
                 self.handshakes.push(handshake);
             }
@@ -96,12 +105,14 @@ impl Acceptor {
             return;
         }
         let name = peer_name(handshake.socket());
+        let lasting = handshake.is_lasting();
         if let Ok((fd, tls)) = handshake.into_parts() {
             ready.push(Authenticated {
                 fd,
                 index: hello.index,
                 generation: hello.generation,
                 target: 0,
+                lasting,
                 name,
                 tls,
             });

@@ -34,6 +34,8 @@ pub(crate) struct Call {
     pub(crate) connections: u16,
     /// Whether links are encrypted.
     pub(crate) encrypt: bool,
+    /// Whether a connection within the machine lasts as long as both processes.
+    pub(crate) may_last: bool,
 }
 
 /// Dials until all connections stand.
@@ -154,6 +156,7 @@ impl Dialer {
                     self.found.get_or_insert(to);
                     (line.visiting, line.forsaken) = (false, false);
                     let name = peer_name(handshake.socket());
+                    let lasting = handshake.is_lasting();
                     let state = std::mem::replace(&mut line.state, LineState::Done);
                     if let LineState::Dialing(handshake, _) = state
                         && let Ok((fd, tls)) = handshake.into_parts()
@@ -163,6 +166,7 @@ impl Dialer {
                             index: line.index,
                             generation: line.generation,
                             target: to,
+                            lasting,
                             name,
                             tls,
                         });
@@ -266,6 +270,7 @@ impl Line {
             to: call.peer,
             instance: call.instance,
             encrypt: call.encrypt,
+            lasting: call.may_last,
             nonce: nonce.bytes(),
         };
         let fd = connect(options, to).map_err(Refusal::System)?;

@@ -9,7 +9,7 @@ use std::time::Instant;
 use rustix::net::{RecvFlags, SendFlags};
 use unisono_plugin::Channel;
 
-use crate::net::{Interest, Polled, Poller, connected};
+use crate::net::{Interest, Polled, Poller, connected, is_within_machine};
 use crate::tls::{KEY_BYTES, Key, Session};
 use crate::wire::{
     CHALLENGE_BYTES, Challenge, HELLO_BYTES, Hello, NONCE_BYTES, PROOF_BYTES, Role, WireError,
@@ -123,6 +123,8 @@ pub(crate) struct Handshake {
     step: Step,
     /// This end's, until TLS takes it.
     nonce: Option<Nonce>,
+    /// Whether both ends find that the connection lasts as long as both processes.
+    lasting: bool,
     tls: Option<Box<Session>>,
     deadline: Instant,
     input: [u8; BUFFER],
@@ -137,20 +139,25 @@ impl Handshake {
         Self::new(socket, hello, Step::Connect, nonce, deadline)
     }
 
-    /// The accepting end, on a socket that said hello.
+    /// The accepting end, on a socket that said hello; where `may_last` it finds that the connection lasts if it is
+    /// within the machine.
     pub(crate) fn accept(
         fd: OwnedFd,
         poller: Arc<Poller>,
         hello: Hello,
+        may_last: bool,
         deadline: Instant,
     ) -> Result<Self, Refusal> {
         let nonce = Nonce::fresh(hello.encrypt).map_err(Refusal::System)?;
+        let lasting = hello.lasting && may_last && is_within_machine(&fd);
         let challenge = Challenge {
+            lasting,
             nonce: nonce.bytes(),
         };
         let step = Step::DialerProof(challenge);
         let socket = Polled::new(fd, poller);
         let mut handshake = Self::new(socket, hello, step, nonce, deadline);
+        handshake.lasting = lasting;
         handshake.say(&challenge.encode());
         Ok(handshake)
     }
@@ -161,6 +168,7 @@ impl Handshake {
             hello,
             step,
             nonce: Some(nonce),
+            lasting: false,
             tls: None,
             deadline,
             input: [0; BUFFER],
@@ -191,6 +199,11 @@ impl Handshake {
 
     pub(crate) const fn socket(&self) -> &OwnedFd {
         self.socket.fd()
+    }
+
+    /// Whether both ends find that the connection lasts as long as both processes.
+    pub(super) const fn is_lasting(&self) -> bool {
+        self.lasting
     }
 
     /// The authenticated socket, and what encrypts it.
@@ -227,6 +240,7 @@ impl Handshake {
                     if !connected(self.socket.fd()).map_err(Refusal::System)? {
                         return self.wait();
                     }
+                    self.hello.lasting &= is_within_machine(self.socket.fd());
                     let hello = self.hello.encode();
                     self.say(&hello);
                     self.step = Step::Challenge;
@@ -236,6 +250,7 @@ impl Handshake {
                         return self.wait();
                     };
                     let challenge = Challenge::decode(&bytes).map_err(Refusal::Wire)?;
+                    self.lasting = self.hello.lasting && challenge.lasting;
                     self.prove(channel, Role::Dialer, &challenge)?;
                     self.step = Step::AcceptorProof(challenge);
                 }

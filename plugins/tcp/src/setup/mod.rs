@@ -48,6 +48,8 @@ pub(crate) struct Authenticated {
     pub(crate) generation: u16,
     /// Which of the peer's addresses it goes to; known to the dialer alone.
     pub(crate) target: usize,
+    /// Whether it lasts as long as both processes: neither end keeps anything to be sent again.
+    pub(crate) lasting: bool,
     /// The other end, for messages.
     pub(crate) name: String,
     /// What encrypts it, if anything.

@@ -3,7 +3,7 @@
 //! ```text
 //! dialer                            acceptor
 //!   Hello (80 bytes)           ->
-//!                              <-   Challenge (40 bytes)
+//!                              <-   Challenge (42 bytes)
 //!   proof(Dialer, transcript)  ->                            64 bytes
 //!                              <-   proof(Acceptor, transcript)
 //!   frames                    <->   frames
@@ -19,18 +19,22 @@
 use super::{Fields, WireError, Writer};
 
 const MAGIC: [u8; 8] = *b"UNISOTCP";
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 /// The frames are encrypted.
 const FLAG_ENCRYPT: u16 = 1;
+/// The connection lasts as long as both processes.
+const FLAG_LASTING: u16 = 2;
+/// Bits of a hello's marks that are flags.
+const FLAGS: u32 = 2;
 /// Generations of a connection are counted modulo this.
-pub const GENERATIONS: u16 = 1 << 15;
+pub const GENERATIONS: u16 = 1 << (u16::BITS - FLAGS);
 /// Connections that one link may have.
 const MAX_CONNECTIONS: u16 = 16;
 
 /// Bytes of an encoded [`Hello`].
 pub const HELLO_BYTES: usize = 80;
 /// Bytes of an encoded [`Challenge`].
-pub const CHALLENGE_BYTES: usize = 40;
+pub const CHALLENGE_BYTES: usize = 42;
 /// Bytes of a proof: one signature.
 pub const PROOF_BYTES: usize = 64;
 /// Bytes of each end's nonce.
@@ -55,6 +59,8 @@ pub struct Hello {
     pub instance: [u8; 16],
     /// Whether frames are encrypted: both ends must want the same.
     pub encrypt: bool,
+    /// Whether the dialer would keep nothing to be sent again: the connection lasts as long as both processes.
+    pub lasting: bool,
     /// Fresh randomness, or a fresh public key.
     pub nonce: [u8; NONCE_BYTES],
 }
@@ -63,7 +69,8 @@ impl Hello {
     /// The record as it is sent.
     pub fn encode(&self) -> [u8; HELLO_BYTES] {
         let encrypt = u16::from(self.encrypt) * FLAG_ENCRYPT;
-        let marks = ((self.generation % GENERATIONS) << 1) | encrypt;
+        let lasting = u16::from(self.lasting) * FLAG_LASTING;
+        let marks = ((self.generation % GENERATIONS) << FLAGS) | encrypt | lasting;
         Writer::new()
             .put(&MAGIC)
             .put(&VERSION.to_le_bytes())
@@ -92,8 +99,8 @@ impl Hello {
             other => return Err(WireError::Version(other)),
         }
         let (index, count) = (fields.u16()?, fields.u16()?);
-        let flags = fields.u16()?;
-        let generation = flags >> 1;
+        let marks = fields.u16()?;
+        let generation = marks >> FLAGS;
         let hello = Self {
             index,
             count,
@@ -102,7 +109,8 @@ impl Hello {
             from: fields.u32()?,
             to: fields.u32()?,
             instance: fields.take()?,
-            encrypt: flags & FLAG_ENCRYPT != 0,
+            encrypt: marks & FLAG_ENCRYPT != 0,
+            lasting: marks & FLAG_LASTING != 0,
             nonce: fields.take()?,
         };
         if count == 0 || count > MAX_CONNECTIONS {
@@ -127,6 +135,8 @@ impl Hello {
 /// The acceptor's answer to a [`Hello`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Challenge {
+    /// Whether the acceptor keeps nothing to be sent again either; only where the dialer would not.
+    pub lasting: bool,
     /// Fresh randomness, or a fresh public key.
     pub nonce: [u8; NONCE_BYTES],
 }
@@ -134,7 +144,11 @@ pub struct Challenge {
 impl Challenge {
     /// The record as it is sent.
     pub fn encode(&self) -> [u8; CHALLENGE_BYTES] {
-        Writer::new().put(&MAGIC).put(&self.nonce).finish()
+        Writer::new()
+            .put(&MAGIC)
+            .put(&u16::from(self.lasting).to_le_bytes())
+            .put(&self.nonce)
+            .finish()
     }
 
     /// Reads a record.
@@ -146,7 +160,13 @@ impl Challenge {
         if fields.take::<8>()? != MAGIC {
             return Err(WireError::Magic);
         }
+        let lasting = match fields.u16()? {
+            0 => false,
+            1 => true,
+            _ => return Err(WireError::Field("lasting")),
+        };
         Ok(Self {
+            lasting,
             nonce: fields.take()?,
         })
     }
@@ -185,6 +205,7 @@ mod tests {
             to: 9,
             instance: [5; 16],
             encrypt: true,
+            lasting: true,
             nonce: [6; 32],
         }
     }
@@ -219,7 +240,10 @@ mod tests {
 
     #[test]
     fn the_roles_sign_different_transcripts() {
-        let challenge = Challenge { nonce: [1; 32] };
+        let challenge = Challenge {
+            lasting: false,
+            nonce: [1; 32],
+        };
         assert_ne!(
             transcript(Role::Dialer, &sample(), &challenge),
             transcript(Role::Acceptor, &sample(), &challenge)
@@ -234,8 +258,8 @@ mod tests {
             if let Ok(decoded) = Hello::decode(&hello) {
                 prop_assert_eq!(decoded.encode(), hello);
             }
-            let mut challenge = Challenge { nonce: [0; 32] }.encode();
-            challenge[at.min(8)..at.min(8) + 32].copy_from_slice(&bytes);
+            let mut challenge = Challenge { lasting: true, nonce: [0; 32] }.encode();
+            challenge[at.min(10)..at.min(10) + 32].copy_from_slice(&bytes);
             let _ = Challenge::decode(&challenge).map(|c| assert_eq!(c.encode(), challenge));
         }
     }

@@ -183,6 +183,7 @@ pub fn instance(set: &[(&str, i64)], interfaces: &str) -> Result<TcpInstance> {
         ("bandwidth", param_type::BYTES, 0),
         ("latency", param_type::DURATION_NS, 25_000),
         ("encrypt", param_type::BOOL, 0),
+        ("recover_local", param_type::BOOL, 0),
     ];
     let text = |text: &str| abi::Str {
         ptr: text.as_ptr().cast(),
@@ -357,7 +358,12 @@ impl End {
 
 /// Two ends that have not connected yet.
 pub fn strangers(set: &[(&str, i64)], bytes: usize, secrets: [u64; 2]) -> [End; 2] {
-    let instances = [0, 1].map(|_| instance(set, "").unwrap());
+    strangers_of([set, set], bytes, secrets)
+}
+
+/// The same, each with parameters of its own.
+pub fn strangers_of(sets: [&[(&str, i64)]; 2], bytes: usize, secrets: [u64; 2]) -> [End; 2] {
+    let instances = sets.map(|set| instance(set, "").unwrap());
     let addresses = [0, 1].map(|i: usize| instances[i].address().unwrap());
     let mut rank = 0;
     let mut ends = instances.map(|instance| {

@@ -1,4 +1,7 @@
-//! A network of a test's own, whose loopback can be taken down.
+//! A network of a test's own, whose loopback can be taken down, and sockets whose path is cut.
+
+use std::net::TcpStream;
+use std::os::fd::AsRawFd;
 
 /// Switches the loopback of this thread's namespace.
 pub fn loopback(up: bool) {
@@ -30,4 +33,29 @@ pub fn alone() -> bool {
     }
     loopback(true);
     true
+}
+
+/// What comes for a socket is thrown away from now on: its kernel does not answer.
+pub fn deafen(socket: &TcpStream) {
+    let mut nothing = libc::sock_filter {
+        code: (libc::BPF_RET | libc::BPF_K) as u16,
+        jt: 0,
+        jf: 0,
+        k: 0,
+    };
+    let program = libc::sock_fprog {
+        len: 1,
+        filter: &raw mut nothing,
+    };
+    // SAFETY: the program lives through the call, and the kernel copies it.
+    let rc = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            (&raw const program).cast(),
+            size_of::<libc::sock_fprog>() as libc::socklen_t,
+        )
+    };
+    assert_eq!(rc, 0, "{}", std::io::Error::last_os_error());
 }

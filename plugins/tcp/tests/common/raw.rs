@@ -30,9 +30,19 @@ pub fn hello(instance: [u8; 16]) -> Vec<u8> {
 
 /// The same of a connection that follows others in their place.
 pub fn later_hello(instance: [u8; 16], generation: u16) -> Vec<u8> {
+    hello_of(instance, [0, 1, generation << 2])
+}
+
+/// The same of one of several connections that last as long as both processes.
+pub fn lasting_hello(instance: [u8; 16], index: u16, count: u16) -> Vec<u8> {
+    hello_of(instance, [index, count, 1 << 2 | 2])
+}
+
+fn hello_of(instance: [u8; 16], connection: [u16; 3]) -> Vec<u8> {
     let mut out = b"UNISOTCP".to_vec();
-    for half in [2u16, 0, 1, generation << 1] {
-        out.extend(half.to_le_bytes()); // version, index, count, generation
+    out.extend(3u16.to_le_bytes());
+    for half in connection {
+        out.extend(half.to_le_bytes()); // index, count, generation and flags
     }
     out.extend(99u64.to_le_bytes());
     out.extend(0u32.to_le_bytes());
@@ -54,7 +64,7 @@ pub fn greet_again(
     secret: u64,
 ) -> std::io::Result<Vec<u8>> {
     stream.write_all(&hello)?;
-    let mut challenge = [0; 40];
+    let mut challenge = [0; 42];
     stream.read_exact(&mut challenge)?;
     let said = [hello.as_slice(), &challenge].concat();
     let transcript = [b"unisono tcp 1 dialer\0".as_slice(), &said].concat();
@@ -81,6 +91,7 @@ pub fn resume() -> Vec<u8> {
 /// What rank 1 asks of a dialer.
 pub fn challenge() -> Vec<u8> {
     let mut out = b"UNISOTCP".to_vec();
+    out.extend([0; 2]);
     out.extend([8; 32]);
     out
 }
