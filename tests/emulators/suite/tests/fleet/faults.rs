@@ -41,13 +41,15 @@ fn own_seed() -> u64 {
 
 /// Random collectives until something breaks; where memory is to run out, a large one among them.
 fn until_it_breaks(rank: &Rank) -> Option<Communicator> {
+    let large = std::env::var(LARGE).ok().and_then(|text| text.parse().ok());
+    let mut large = vec![1_f32; large.unwrap_or(0)];
     let world = rank.init(|options| {
         interleaved(options);
         options.timeouts.op = Duration::from_secs(15);
+        // Memory is to run out in a call, not where the communicator is made.
+        options.memory.slot = (!large.is_empty()).then_some(64 << 10);
     });
     let (mut rng, begin) = (Rng::new(own_seed()), Instant::now());
-    let large = std::env::var(LARGE).ok().and_then(|text| text.parse().ok());
-    let mut large = vec![1_f32; large.unwrap_or(0)];
     for turn in 1_u64.. {
         let start = Instant::now();
         let done = match turn % 20 {
