@@ -16,7 +16,8 @@
 //! wait for one is told not to sleep. The plugin has no threads, so it never calls a waker.
 //!
 //! **Rails.** A connection that is lost is made anew, by another of the networks that both ends share
-//! if there is one, and goes on where both say that it ended (`link/upkeep.rs`).
+//! if there is one, and goes on where both say that it ended (`link/upkeep.rs`). One within a machine ends
+//! with its processes alone: nothing of it is kept, and without it the link fails.
 //!
 //! **Death.** A peer that closes or resets all connections is gone, and the error names its rank. One
 //! that answers no probe for `keepalive`, brings nothing back for `rail_timeout` while bytes are under
