@@ -84,6 +84,7 @@ fn algorithm(rule: &AlgorithmRule, op: Op) -> Option<Family> {
         AlgorithmUse::MeshTwoShot => Algorithm::MeshTwoShot,
         AlgorithmUse::Ring => Algorithm::Ring,
         AlgorithmUse::HalvingDoubling => Algorithm::HalvingDoubling,
+        AlgorithmUse::Dissemination => Algorithm::Dissemination,
         AlgorithmUse::BidirectionalRing => Algorithm::BidirectionalRing,
         AlgorithmUse::RecursiveDoubling => Algorithm::RecursiveDoubling,
         AlgorithmUse::Nhr => Algorithm::Nhr,
@@ -151,6 +152,13 @@ mod tests {
     fn find(yaml: &str, name: &str, ranks: u32, op: Op, bytes: u64) -> Option<Family> {
         let overrides = overrides(&parse(yaml), name, ranks);
         overrides.find(op, bytes).map(|rule| rule.algorithm)
+    }
+
+    #[test]
+    fn a_barrier_may_ask_for_its_own_algorithm() {
+        let yaml = "[{op: barrier, use: dissemination}]";
+        let found = find(yaml, "dp", 7, Op::Barrier, 0);
+        assert_eq!(found, Some(Algorithm::Dissemination.into()));
     }
 
     #[test]

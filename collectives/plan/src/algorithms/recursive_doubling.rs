@@ -1,14 +1,48 @@
 //! all_reduce of whole messages between partners at distances 1, 2, 4, ...:
 //! `ceil(lg p) (a + S b + S g)`, for small messages. Other numbers of ranks are folded.
 //!
+//! A barrier is the same with signals, for numbers of ranks that are folded: `floor(lg p) + 2` rounds, more than by
+//! dissemination, but `q lg q + 2 (p - q)` signals for the largest power of two `q`, and not `p ceil(lg p)`. Where signals
+//! are calls of the operating system and ranks share cores, that counts.
+//!
 //! Both partners add the lower rank's value first, so both get the same expression.
 
 use crate::builder::{Builder, input, out, slot};
-use crate::ir::Value;
+use crate::ir::{Op, Value};
 
 use super::halving_groups::{Groups, Role};
 
 pub(super) fn build(b: &mut Builder) {
+    match b.op() {
+        Op::Barrier => meet(b),
+        _ => sum(b),
+    }
+}
+
+fn meet(b: &mut Builder) {
+    let groups = Groups::new(b.ranks());
+    match groups.role(b.rank()) {
+        Role::Folded { proxy } => {
+            b.signal(proxy);
+            b.hear(proxy);
+        }
+        Role::Core { number, folded } => {
+            if let Some(rank) = folded {
+                b.hear(rank);
+            }
+            for level in 0..groups.levels() {
+                let partner = groups.rank(number ^ (1 << level));
+                b.signal(partner);
+                b.hear(partner);
+            }
+            if let Some(rank) = folded {
+                b.signal(rank);
+            }
+        }
+    }
+}
+
+fn sum(b: &mut Builder) {
     let groups = Groups::new(b.ranks());
     let all = b.all();
     match groups.role(b.rank()) {

@@ -107,6 +107,27 @@ impl Pattern {
         }
     }
 
+    /// The same where half of them send and half receive, and the others wait for them.
+    pub(super) fn of_pairs(self, some: u32, ranks: u32, crowd: Ratio) -> Pattern {
+        if !self.is_served() {
+            return self;
+        }
+        let part = crowd.part(some.min(ranks).into(), ranks.into());
+        Pattern {
+            message_ps: self.one_way_ps(part.at_least_one()),
+            ..self.of_some(some, ranks, crowd)
+        }
+    }
+
+    /// What a message takes a core on which `part` ranks work, if half of them send and half receive. A phase counts both
+    /// ends, which follow each other where nobody else works.
+    fn one_way_ps(self, part: Ratio) -> u128 {
+        match part.num >= 2 * part.den {
+            true => (self.lone_message_ps * part.num).div_ceil(2 * part.den),
+            false => self.lone_message_ps,
+        }
+    }
+
     /// The same where half of them send and half receive, and the others are in calls before and behind: nobody waits for
     /// all.
     pub(super) fn of_level(self, some: u32, ranks: u32, crowd: Ratio) -> Pattern {
@@ -114,11 +135,7 @@ impl Pattern {
         let part = part.at_least_one();
         Pattern {
             alpha_ps: self.alpha_of(part, crowd),
-            // A phase counts both ends, which follow each other where nobody else works.
-            message_ps: match part.num >= 2 * part.den {
-                true => (self.lone_message_ps * part.num).div_ceil(2 * part.den),
-                false => self.lone_message_ps,
-            },
+            message_ps: self.one_way_ps(part),
             rate: match self.is_served() {
                 true => self.rate_of(part),
                 // The senders' cores move the bytes.

@@ -28,7 +28,7 @@
 //! | all_gather in shared memory | `a`, a copy of `S/p`, `((p-1)/p) S b` |
 //! | broadcast in shared memory | `a`, a copy of `S`, `S b` |
 //! | all_reduce in shared memory | `2a`, a copy of `(1 + 1/p) S`, `2 ((p-1)/p) S b` |
-//! | barrier | `a` on a mesh, `ceil(lg p) a` by dissemination |
+//! | barrier | `a` on a mesh, `ceil(lg p) a` by dissemination, `(floor(lg p) + 2) a` by recursive doubling |
 //!
 //! To these come what the implementation does besides: acknowledgements of broadcasts and sends,
 //! the copy from a slot to the output, and the signals of windowed plans.

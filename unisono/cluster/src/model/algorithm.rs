@@ -153,6 +153,8 @@ names! {
         Ring = "ring",
         /// Partners at doubling distance exchange halving parts.
         HalvingDoubling = "halving_doubling",
+        /// Signals at doubling distances.
+        Dissemination = "dissemination",
         /// Every rank talks to its two neighbours, both ways round.
         BidirectionalRing = "bidirectional_ring",
         /// Partners at doubling distance exchange whole messages.

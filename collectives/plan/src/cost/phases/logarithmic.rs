@@ -14,7 +14,7 @@ pub(super) fn recursive_doubling(work: &mut Work, m: &Message<'_>) {
         work.reduced.push(m.s);
     }
     if core < m.p {
-        let fold = some(m.fabric.fold, 2 * (m.p - core));
+        let fold = (m.fabric.fold).of_pairs(2 * (m.p - core), m.p, m.fabric.crowd);
         work.rounds(fold, 2, m.s, Overlap::Latency);
         work.reduced.push(m.s);
         work.copied.push(m.s);
