@@ -142,3 +142,31 @@ fn a_silence_that_ends_costs_nothing() {
         e[0].link.statistics().unwrap().connections == 2
     });
 }
+
+/// The kernel has what it sent, its peer has not read it, and answers before it does.
+#[test]
+fn who_leaves_takes_nothing_along_that_was_not_read() {
+    let bytes = 1 << 20;
+    let [mut first, mut second] = pair(&[], bytes);
+    let source = Memory::new(bytes);
+    source.write(0, &Random(4).bytes(bytes));
+    first.submit(&Commands::default().put(put(source.address(), bytes, 0, Some(0))));
+    let start = Instant::now();
+    while phase(&first.link) != QueuePhase::Idle {
+        assert!(start.elapsed() < LIMIT);
+        first.link.poll(1 << 20).unwrap();
+        if start.elapsed() > Duration::from_millis(50) {
+            second.link.poll(1 << 14).unwrap();
+        }
+    }
+    let leaving = std::thread::spawn(move || drop(first));
+    std::thread::sleep(Duration::from_millis(50));
+    second.submit(&Commands::default().put(put(source.address(), 8, 0, None)));
+    let start = Instant::now();
+    while second.raised(0) == 0 {
+        assert!(start.elapsed() < LIMIT);
+        second.link.poll(1 << 14).unwrap();
+    }
+    assert!(second.data.read(0, bytes) == source.read(0, bytes));
+    leaving.join().unwrap();
+}

@@ -17,7 +17,7 @@ use super::put::Place;
 use super::spread::Rail;
 use super::stream::Stream;
 use super::trouble::Trouble;
-use crate::net::{Heard, Interest, Options, Poller, Silence, local_ip};
+use crate::net::{Heard, Interest, Options, Poller, Silence, local_ip, unsent};
 use crate::setup::Authenticated;
 use crate::wire::Frame;
 
@@ -179,6 +179,15 @@ impl Connection {
     /// Whether there is something to take that watching would not tell of.
     pub(crate) fn holds_input(&mut self) -> bool {
         self.open && !self.incoming.is_held() && self.stream.holds_input()
+    }
+
+    /// Whether the kernel still has bytes to send of which nothing is kept. What comes in meanwhile is for nobody.
+    pub(crate) fn holds_back(&self) -> bool {
+        if !self.lasting || !self.open {
+            return false;
+        }
+        self.stream.discard_input();
+        unsent(self.stream.fd()) > 0
     }
 
     /// The last word, and nothing left unread that would turn it into a reset.

@@ -1,7 +1,7 @@
 //! A link whose connections stand: turns of sending and receiving.
 
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use unisono_plugin::{Host, LinkStatistics, Result};
 
@@ -26,6 +26,8 @@ const TURN_BYTES: u64 = 256 << 10;
 const SMALL: u64 = 64 << 10;
 /// Polls between two looks at what is not awaited: connections, and what comes while this end sends.
 const GLANCE: u32 = 16;
+/// How long a link that leaves in order waits for a peer within the machine to read.
+const LINGER: Duration = Duration::from_secs(2);
 /// Polls between two looks at the clock and at the shared listener.
 const TEND: u32 = 1 << 10;
 /// As long as a connection needs another in its place.
@@ -416,6 +418,15 @@ impl Established {
     /// Connections that were lost and made anew so far.
     pub(crate) const fn recoveries(&self) -> u64 {
         self.upkeep.recoveries
+    }
+
+    /// Waits until the kernel has handed over what it has of connections within the machine, a while at most: the peer's next
+    /// word would be answered by a reset, which throws it away, and nothing of it is kept.
+    pub(crate) fn linger(&self) {
+        let start = Instant::now();
+        while self.connections.iter().any(Connection::holds_back) && start.elapsed() < LINGER {
+            std::thread::sleep(LINGER / 2000);
+        }
     }
 
     /// Says goodbye on every connection.

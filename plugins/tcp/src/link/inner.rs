@@ -230,7 +230,13 @@ impl Inner {
 
     /// Ends the link for good: what the kernel has is still delivered.
     pub(crate) fn close(&mut self) {
-        self.end(!self.outbox.is_empty());
+        let aborted = !self.outbox.is_empty();
+        self.end(aborted);
+        if let Stage::Up(established) = &self.stage
+            && !aborted
+        {
+            established.linger();
+        }
         let what = format!("the link to rank {} was destroyed", self.peer);
         self.outbox.clear();
         self.stage = Stage::Failed(Error::new(Status::Aborted, what));

@@ -20,3 +20,8 @@ pub(super) fn tcp_info(socket: BorrowedFd<'_>) -> Option<libc::tcp_info> {
     };
     (answer == 0).then_some(info)
 }
+
+/// Bytes that the kernel has not sent yet, of a connection that stands.
+pub(crate) fn unsent(socket: BorrowedFd<'_>) -> u32 {
+    tcp_info(socket).map_or(0, |info| info.tcpi_notsent_bytes)
+}

@@ -14,6 +14,7 @@ mod window;
 pub(crate) use address::Address;
 pub(crate) use bytes::{PIECES_MAX, Piece, receive, send};
 pub(crate) use filter::Filter;
+pub(crate) use info::unsent;
 pub(crate) use interfaces::{Interface, interfaces, nic_bytes_per_second};
 pub(crate) use node::{Node, this_node};
 pub(crate) use polled::{Interest, Polled, Poller};
