@@ -120,12 +120,12 @@ fn verify_rooted(op: impl Fn(u32) -> Op, plans: usize) {
 
 #[test]
 fn all_reduce() {
-    verify(Op::AllReduce, 11);
+    verify(Op::AllReduce, 12);
 }
 
 #[test]
 fn reduce_scatter() {
-    verify(Op::ReduceScatter, 7);
+    verify(Op::ReduceScatter, 8);
 }
 
 #[test]

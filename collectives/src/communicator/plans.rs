@@ -86,10 +86,11 @@ impl Key {
         }
     }
 
-    /// Whether peers may read the buffers, on every rank alike: each knows where in them its part is, and no window is there
-    /// to be used.
+    /// Whether peers may read the buffers, on every rank alike: each knows where in them its part is, no window is there
+    /// to be used, and they want the input as it is.
     fn readable(&self) -> bool {
-        !self.windows && self.parts.is_none()
+        let is_scaled = self.reduction == Some(ReductionKind::ScaledSum);
+        !self.windows && self.parts.is_none() && !is_scaled
     }
 
     fn op(&self) -> Option<ReduceOp> {

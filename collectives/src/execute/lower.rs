@@ -405,7 +405,8 @@ impl Lowering<'_> {
 
     fn reduce(&mut self, op: &Op, dst: &Resolved, operands: [&Place; 2], last: bool, piece: u64) {
         let planned = &op.planned;
-        let [a, b] = operands.map(|place| self.resolve(op, place, piece));
+        let [a, b] = [0, 1].map(|at| self.operand(op, operands[at as usize], at, piece));
+        let streaming = last && self.is_past(op);
         let divisor = if last { planned.divisor } else { 0 };
         let user = match &op.reduction {
             Some(Reduction(How::User(user))) => Some(user.raw()),
@@ -437,7 +438,7 @@ impl Lowering<'_> {
                 dtype: planned.dtype,
                 reduction: planned.reduction,
                 divisor,
-                streaming: false,
+                streaming,
             });
         });
     }

@@ -101,16 +101,29 @@ impl Planned {
         u64::from(self.program.scratch_instances()) * self.scratch_instance_bytes()
     }
 
-    /// Bytes of scratch: for all pieces in flight the plan's, then the scaled input; then what peers tell.
+    /// Bytes of scratch: for all pieces in flight the plan's, then the scaled input; then what peers tell, and what is read
+    /// of them to be reduced.
     pub(super) fn scratch_bytes(&self) -> u64 {
-        let told = if self.reads { self.program.ranks } else { 0 };
-        self.told_offset() + PEER_ENDS * u64::from(told)
+        let operands = if self.program.op.reduces() { 2 } else { 0 };
+        match self.reads {
+            true => self.operand_offset(operands),
+            false => self.told_offset(),
+        }
     }
 
     /// Where in scratch the addresses of the peers' buffers lie.
     pub(super) fn told_offset(&self) -> u64 {
         let scaled = u64::from(self.program.scratch_instances()) * self.scaled_instance_bytes();
         self.plan_scratch_bytes() + scaled
+    }
+
+    /// Where in scratch an operand lies that was read: the left or the right one of a reduction.
+    pub(super) fn operand_offset(&self, operand: u32) -> u64 {
+        let told = PEER_ENDS * u64::from(self.program.ranks);
+        let before = (self.told_offset() + told).next_multiple_of(64);
+        let blocks = self.program.max_put_blocks;
+        let each = (self.geometry.room(blocks) * self.element).next_multiple_of(64);
+        before + u64::from(operand) * each
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) const PARAMS: &[Param] = &[
     Param::bytes(
         "streaming_threshold",
         "From this size on, pieces marked as streaming are stored past the caches.",
-        "128KiB",
+        "32KiB",
         0,
         i64::MAX,
     ),

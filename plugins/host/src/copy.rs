@@ -7,7 +7,7 @@
 
 use crate::cpu::Isa;
 
-const LINE: usize = 64;
+pub(crate) const LINE: usize = 64;
 
 /// Whether the instruction set has streaming stores of whole vectors.
 #[must_use]

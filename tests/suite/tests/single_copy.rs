@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use unisono::plan::select::{Override, Overrides};
-use unisono::{Algorithm, Communicator, DataType, Error, InitOptions, Op, Rules};
+use unisono::{
+    Algorithm, Communicator, DataType, Error, InitOptions, Op, Order, ReduceOp, Reduction, Rules,
+    UserReduction,
+};
 use unisono_tests::{Job, Rank, threads, watchdog};
 
 const MS: Duration = Duration::from_millis(1);
@@ -12,7 +15,16 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Each rank's block in tests that stop a rank in the middle of reading it.
 const BLOCK: usize = 256 << 20;
 
-/// What has a plan that reads does so, from this size on.
+/// What has a plan that reads.
+const READ: [Op; 5] = [
+    Op::AllGather,
+    Op::AllToAll,
+    Op::Broadcast { root: 0 },
+    Op::ReduceScatter,
+    Op::AllReduce,
+];
+
+/// It is used, from this size on.
 fn read_from(options: &mut InitOptions, bytes: u64) {
     let wanted = move |kind: unisono::plan::OpKind| Override {
         op: Some(kind),
@@ -22,9 +34,7 @@ fn read_from(options: &mut InitOptions, bytes: u64) {
         put_bytes: None,
     };
     options.rules = Rules::new(move |_, _| Overrides {
-        rules: [Op::AllGather, Op::AllToAll, Op::Broadcast { root: 0 }]
-            .map(|op| wanted(op.kind()))
-            .into(),
+        rules: READ.map(|op| wanted(op.kind())).into(),
     });
 }
 
@@ -72,11 +82,53 @@ fn calls_are_right(world: &Communicator, counts: &[usize]) {
             world.broadcast(&mut data, root).expect("broadcast");
             assert!((0..count).all(|at| data[at] == given(root, 7, at, round)));
         }
+        sums_are_right(world, count);
+    }
+}
+
+/// What ranks read of each other and add up: of every kind of reduction, in place and out.
+fn sums_are_right(world: &Communicator, count: usize) {
+    let (rank, ranks) = (world.rank(), world.size());
+    let own = rank as usize * count;
+    let whole = count * ranks as usize;
+    // Exact in f64, and another one for each rank and each place.
+    let part = |rank: u32, at: usize| f64::from(rank + 1) * f64::from((at % 4099) as u32 + 1);
+    let input: Vec<f64> = (0..whole).map(|at| part(rank, at)).collect();
+    let (all, last) = (f64::from(ranks * (ranks + 1) / 2), f64::from(ranks));
+    // Subtracts: neither commutes nor associates, so it is the left fold in rank order or wrong.
+    let minus = UserReduction::new(Order::Ranks, |a: f64, b: f64| a - b);
+    let reductions: [(Reduction, f64); 4] = [
+        (ReduceOp::Sum.into(), all),
+        (ReduceOp::Max.into(), last),
+        (ReduceOp::Avg.into(), all / last),
+        (minus.into(), 2.0 - all),
+    ];
+    for (reduction, factor) in reductions {
+        let by = || reduction.clone();
+        let expected = |at: usize| factor * part(0, at);
+        let is_right = |got: &[f64], first: usize| {
+            got.iter().enumerate().all(|(at, got)| {
+                let expected = expected(first + at);
+                (got - expected).abs() <= expected.abs() * 1e-12
+            })
+        };
+        let mut sums = vec![0.0; whole];
+        (world.all_reduce(&input, &mut sums, by())).expect("all_reduce");
+        assert!(is_right(&sums, 0), "{reduction:?}");
+        let mut sums = input.clone();
+        (world.all_reduce_in_place(&mut sums, by())).expect("in place");
+        assert!(is_right(&sums, 0), "{reduction:?}");
+        let mut share = vec![0.0; count];
+        (world.reduce_scatter(&input, &mut share, by())).expect("reduce_scatter");
+        assert!(is_right(&share, own), "{reduction:?}");
+        let mut share = input.clone();
+        (world.reduce_scatter_in_place(&mut share, by())).expect("in place");
+        assert!(is_right(&share[own..][..count], own), "{reduction:?}");
     }
 }
 
 fn reads(world: &Communicator) {
-    for op in [Op::AllGather, Op::AllToAll, Op::Broadcast { root: 0 }] {
+    for op in READ {
         let plan = world.explain(op, 1 << 20, DataType::U64).expect("a plan");
         assert_eq!(plan.algorithm(), "mesh_read");
     }
@@ -137,6 +189,28 @@ fn long_calls_are_read_by_themselves_and_not_where_that_is_off() {
             },
         );
     }
+}
+
+/// Peers would read it as it is.
+#[test]
+fn a_scaled_input_is_not_read() {
+    threads(
+        2,
+        |_| {},
+        |world| {
+            let input = vec![1.0_f32; 4 << 20];
+            let bytes = size_of_val(&input[..]) as u64;
+            let plan = world.explain(Op::AllReduce, bytes, DataType::F32);
+            assert_eq!(plan.expect("a plan").algorithm(), "mesh_read");
+            let mut sums = vec![0.0; input.len()];
+            let scaled = Reduction::scaled_sum(3.0_f32);
+            (world.all_reduce(&input, &mut sums, scaled)).expect("all_reduce");
+            assert!(sums.iter().all(|&sum| sum == 6.0));
+            (world.all_reduce(&input, &mut sums, ReduceOp::Sum)).expect("all_reduce");
+            assert!(sums.iter().all(|&sum| sum == 2.0));
+            world.finalize().expect("finalize");
+        },
+    );
 }
 
 /// Input that is put aside goes to the same memory in each call: fresh memory is cleared by the system, page by page.

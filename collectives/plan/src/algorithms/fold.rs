@@ -10,8 +10,8 @@ pub(super) enum Source {
     Slots,
     /// The same, but the slots hold these blocks, of which only some are folded.
     Wider(Blocks),
-    /// In the peers' windows.
-    Windows,
+    /// In the peers' buffers: their windows, or memory that they let this rank read.
+    Buffers,
 }
 
 /// `out = ((x0 + x1) + x2) + ...` for some blocks, on a communicator of at least two ranks.
@@ -25,13 +25,13 @@ pub(super) fn fold_in_rank_order(b: &mut Builder, blocks: Blocks, source: Source
 
 /// The same, over windows, to an output that is never the input.
 pub(super) fn fold_apart(b: &mut Builder, blocks: Blocks) {
-    fold(b, blocks, Source::Windows, [out(blocks); 3]);
+    fold(b, blocks, Source::Buffers, [out(blocks); 3]);
 }
 
-/// The same, over windows, to a place of another rank: that is written once, and partial sums stay in scratch.
+/// The same, from the peers' buffers, to a place that is written once: partial sums stay in scratch.
 pub(super) fn fold_to(b: &mut Builder, blocks: Blocks, target: Place) {
     let partial = local(Buffer::Scratch, blocks);
-    fold(b, blocks, Source::Windows, [partial, partial, target]);
+    fold(b, blocks, Source::Buffers, [partial, partial, target]);
 }
 
 /// Partial sums lie in the first place until the own input has been used, and in the second from then on; the third is for
@@ -87,7 +87,7 @@ impl Fold {
             return input(blocks);
         }
         match self.source {
-            Source::Windows => peer(rank, Buffer::In, blocks),
+            Source::Buffers => peer(rank, Buffer::In, blocks),
             Source::Slots => {
                 b.wait(rank, blocks);
                 slot(rank, blocks)
@@ -100,7 +100,7 @@ impl Fold {
     }
 
     fn done(&self, b: &mut Builder, rank: u32) {
-        if rank != b.rank() && self.source != Source::Windows {
+        if rank != b.rank() && self.source != Source::Buffers {
             b.release(rank);
         }
     }

@@ -148,7 +148,7 @@ impl Algorithm {
             Algorithm::DoubleBinaryTree => (whole || op == Op::AllReduce, false),
             Algorithm::ScatterAllGather | Algorithm::Chain => (whole, false),
             Algorithm::MeshRead => (
-                matches!(op, Op::AllGather | Op::AllToAll | Op::Broadcast { .. }),
+                gathers || matches!(op, Op::AllReduce | Op::AllToAll | Op::Broadcast { .. }),
                 false,
             ),
             Algorithm::MeshShared => (
@@ -183,7 +183,10 @@ impl Algorithm {
         !op.reduces()
             || matches!(
                 self,
-                Algorithm::MeshOneShot | Algorithm::MeshTwoShot | Algorithm::MeshShared
+                Algorithm::MeshOneShot
+                    | Algorithm::MeshTwoShot
+                    | Algorithm::MeshRead
+                    | Algorithm::MeshShared
             )
     }
 

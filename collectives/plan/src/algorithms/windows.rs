@@ -22,11 +22,11 @@ pub(super) fn build(b: &mut Builder) {
     let own = Blocks::one(b.rank());
     match b.op() {
         Op::AllReduce => between_signals(b, |b| {
-            fold_in_rank_order(b, own, Source::Windows);
+            fold_in_rank_order(b, own, Source::Buffers);
             b.peers_above(|b, rank| b.copy(peer(rank, Buffer::Out, own), out(own)));
         }),
         Op::ReduceScatter => between_signals(b, |b| {
-            fold_in_rank_order(b, own, Source::Windows);
+            fold_in_rank_order(b, own, Source::Buffers);
         }),
         Op::AllGather => between_signals(b, |b| {
             b.copy(out(own), input(own));
@@ -35,7 +35,7 @@ pub(super) fn build(b: &mut Builder) {
         Op::AllToAll => between_signals(b, pull_own_blocks),
         Op::Broadcast { root } => broadcast(b, root),
         Op::Reduce { root } => between_signals(b, |b| match b.rank() == root {
-            true => fold_in_rank_order(b, own, Source::Windows),
+            true => fold_in_rank_order(b, own, Source::Buffers),
             false => fold_to(b, own, peer(root, Buffer::Out, own)),
         }),
         _ => {}

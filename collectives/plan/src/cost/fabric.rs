@@ -17,6 +17,8 @@ use super::shaped::Shaped;
 
 /// What a core has of cache for itself, in bytes: 512 KiB to 2 MiB on today's servers.
 const CORE_CACHE: u128 = 1 << 20;
+/// What cores of a machine have of cache together, in bytes: 16 MiB of four cores and more on today's servers.
+const SHARED_CACHE: u128 = 16 << 20;
 /// What a core's cache of the first level holds, in bytes: 32 to 64 KiB on today's servers.
 const FIRST_LEVEL: u128 = 64 << 10;
 /// What a core reads of lines that another core of its machine has just written and still holds, in bytes a second, where
@@ -154,6 +156,8 @@ pub struct Reads {
     pub rate: Rate,
     /// Bytes read where all read the memory of one rank, which copies it meanwhile.
     pub from_one: Rate,
+    /// Bytes added up that have just been read, hence lie in the core's cache.
+    pub added: Rate,
     /// Bytes read from the first-level cache of the core that has just written them: each line comes from there, and has
     /// to be taken back when that core writes it again.
     pub from_cache: Rate,
@@ -375,6 +379,7 @@ impl Fabric {
             call_ps: scaled(reads.call_ps, self.crowd),
             rate: reads.rate.shared(self.crowd),
             from_one: reads.from_one.shared(self.crowd),
+            added: reads.added.shared(self.crowd),
             // Once for all of a core: then its own cache has them.
             from_cache: reads.from_cache,
         })
@@ -461,6 +466,14 @@ impl Fabric {
 pub(super) fn beyond_cache(bytes: Ratio) -> Ratio {
     let held = CORE_CACHE * bytes.den;
     Ratio::new(bytes.num.saturating_sub(held), bytes.den)
+}
+
+/// What of each rank's `bytes` is in no cache of the machine, where so many ranks have as much.
+pub(super) fn in_memory(bytes: Ratio, ranks: u32) -> Ratio {
+    let ranks = u128::from(ranks);
+    let all = bytes.times(ranks);
+    let held = SHARED_CACHE * all.den;
+    Ratio::new(all.num.saturating_sub(held), all.den * ranks)
 }
 
 /// What a core's cache holds, for each put that its ranks have under way if all send to all.

@@ -43,7 +43,7 @@ mod rooted;
 use crate::algorithms::Algorithm;
 use crate::ir::Op;
 
-use super::fabric::{Fabric, beyond_cache};
+use super::fabric::{Fabric, beyond_cache, in_memory};
 use super::flows::{RingWays, TreeWays};
 use super::pattern::Pattern;
 use super::rate::Ratio;
@@ -83,6 +83,8 @@ pub(super) struct Work {
     /// Bytes that the receiver of a message copies from its slots, while the sender fills those of the
     /// next piece. A broadcast's root and its receivers do so too, but from call to call.
     pub(super) taken: Option<Ratio>,
+    /// What else bytes take, in picoseconds.
+    pub(super) stalled_ps: u128,
 }
 
 impl Work {
@@ -106,6 +108,20 @@ impl Work {
         if m.fabric.mesh.is_served() && m.fabric.crowd.num > m.fabric.crowd.den {
             self.copied.push(beyond_cache(m.s));
         }
+    }
+
+    /// What all plans begin with whose messages pass slots: a long input that is added up comes from memory, which gives a
+    /// core no more than it reads of a peer's.
+    fn in_slots(op: Op, m: &Message<'_>) -> Self {
+        let mut work = Self::default();
+        if let Some(reads) = m.fabric.crowded_reads()
+            && op.reduces()
+        {
+            let long = in_memory(m.s, m.p);
+            let links = m.fabric.mesh.rate;
+            work.stalled_ps = reads.rate.time(long).saturating_sub(links.time(long));
+        }
+        work
     }
 
     /// Signals by which ranks answer that they have something. Where each would be a call of the operating system they are
@@ -134,8 +150,11 @@ pub(super) fn work(
     bytes: u64,
     fabric: &Fabric,
 ) -> Work {
-    let mut work = Work::default();
     let message = Message::new(bytes, fabric);
+    let mut work = match windowed || algorithm.reads_peers() {
+        true => Work::default(),
+        false => Work::in_slots(op, &message),
+    };
     let (w, m) = (&mut work, &message);
     match algorithm {
         Algorithm::MeshOneShot | Algorithm::MeshTwoShot if windowed => mesh::windows(w, op, m),
@@ -162,22 +181,25 @@ pub(super) fn work(
 
 /// The work of a hierarchical plan.
 pub(super) fn levels(ways: &[LevelWays], op: Op, bytes: u64, fabric: &Fabric) -> Work {
-    let mut work = Work::default();
-    levels::levels(&mut work, op, ways, &Message::new(bytes, fabric));
+    let message = Message::new(bytes, fabric);
+    let mut work = Work::in_slots(op, &message);
+    levels::levels(&mut work, op, ways, &message);
     work
 }
 
 /// The work of rings.
 pub(super) fn rings(ways: &RingWays, op: Op, bytes: u64, fabric: &Fabric) -> Work {
-    let mut work = Work::default();
-    flows::rings(&mut work, op, ways, &Message::new(bytes, fabric));
+    let message = Message::new(bytes, fabric);
+    let mut work = Work::in_slots(op, &message);
+    flows::rings(&mut work, op, ways, &message);
     work
 }
 
 /// The work of a packing of trees.
 pub(super) fn trees(ways: &TreeWays, op: Op, bytes: u64, fabric: &Fabric) -> Work {
-    let mut work = Work::default();
-    flows::trees(&mut work, op, ways, &Message::new(bytes, fabric));
+    let message = Message::new(bytes, fabric);
+    let mut work = Work::in_slots(op, &message);
+    flows::trees(&mut work, op, ways, &message);
     work
 }
 

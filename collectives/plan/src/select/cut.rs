@@ -10,6 +10,9 @@ use super::{Plan, Request};
 
 /// Puts are not made smaller than this for the sake of a pipeline.
 const SMALL_PUT: u64 = 4096;
+/// What a rank reads of each peer at once to add it up: this much, as much of the next peer's, and the sum stay in a core's
+/// second-level cache.
+const READ_TO_ADD: u64 = 128 << 10;
 
 /// The message of a request as one plan would carry it.
 pub(super) struct Message<'a> {
@@ -103,7 +106,9 @@ impl<'a> Message<'a> {
             .fabric
             .cached_put()
             .filter(|_| self.is_to_all_at_once());
-        let slot_bytes = cached.map_or(slot_bytes, |bytes| bytes.min(slot_bytes));
+        let added = self.is_read().then_some(READ_TO_ADD);
+        let most = [cached, added].into_iter().flatten().min();
+        let slot_bytes = most.map_or(slot_bytes, |bytes| bytes.min(slot_bytes));
         let mut best = self.cut(slot_bytes)?;
         if self.is_whole() {
             return Ok(best);
@@ -129,10 +134,10 @@ impl<'a> Message<'a> {
         self.plan == Plan::Flat(Algorithm::MeshRead)
     }
 
-    /// Whether the message is one piece. What is read, or written into windows, passes no slot; a core writes what its cache
-    /// holds at a time, while accelerators only spend more commands on pieces.
+    /// Whether the message is one piece. What is read, or written into windows, passes no slot; a core writes, or adds up,
+    /// what its cache holds at a time, while accelerators only spend more commands on pieces.
     fn is_whole(&self) -> bool {
-        self.is_read() || self.windowed && !self.fabric.is_by_core()
+        self.is_read() && !self.request.op.reduces() || self.windowed && !self.fabric.is_by_core()
     }
 
     /// Whether every rank sends to every other before it reads what came.

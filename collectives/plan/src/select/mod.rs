@@ -338,7 +338,7 @@ fn candidate(
         candidate.why_not = Some(why.into());
     }
     if plan == Plan::Flat(Algorithm::MeshRead) && !request.readable {
-        let why = "the buffers are windows, or blocks differ in size";
+        let why = "the buffers are windows, blocks differ in size, or the input is scaled";
         candidate.why_not = Some(why.into());
     }
     if request.deterministic && !folds {

@@ -41,6 +41,21 @@ fn a_peer_that_still_reads_when_the_owner_leaves() {
 }
 
 #[test]
+fn a_sum_read_before_its_rank_has_told_of_it() {
+    let sound = plan(Algorithm::MeshRead, Op::AllReduce, 2);
+    verify(&sound, PLAIN).unwrap();
+    verify(&sound, IN_PLACE).unwrap();
+    let mut plan = sound;
+    // Rank 0 reads rank 1's block of the output, and hears then that it is there.
+    let copy = find(&plan[0], 0, |action| matches!(action, Action::Copy { .. }));
+    let wait = find(&plan[0], 2, is_wait);
+    let read = plan[0].steps.remove(copy);
+    plan[0].steps.insert(wait, read);
+    let error = reject(&plan, PLAIN);
+    assert_eq!((error.rank, error.step), (0, Some(wait)));
+}
+
+#[test]
 fn a_window_plan_right_only_out_of_place() {
     // One shot over windows without a second signal before the result is stored.
     let mut plan = windowed(Algorithm::MeshOneShot, Op::ReduceScatter, 2);

@@ -5,7 +5,7 @@
 //! another put's.
 
 use unisono_hal::{CopyPieces, Read};
-use unisono_plan::{Blocks, Buffer};
+use unisono_plan::{Blocks, Buffer, Op as PlanOp, Place};
 
 use super::Lowering;
 use crate::execute::op::{Op, PEER_ENDS};
@@ -14,6 +14,8 @@ use crate::execute::place::{Resolved, merged};
 
 /// Bytes of a rank's two addresses: of its input and its output.
 const TOLD: u64 = PEER_ENDS;
+/// From this size on a result, or a copy, that nobody reads in this call is written past the caches.
+const LONG: u64 = 128 << 10;
 
 impl Lowering<'_> {
     /// Before the first signal to a peer: tells it where this rank's buffers are.
@@ -60,6 +62,23 @@ impl Lowering<'_> {
         });
     }
 
+    /// An operand of a reduction: where it lies, or where it has been read to.
+    pub(super) fn operand(&mut self, op: &Op, place: &Place, operand: u32, piece: u64) -> Resolved {
+        match *place {
+            Place::Peer {
+                rank,
+                buffer,
+                blocks,
+            } if op.planned.reads => {
+                let dst = self.scratch + op.planned.operand_offset(operand);
+                let dst = Resolved::packed(dst, blocks);
+                self.read(op, &dst, (rank, buffer, blocks), piece);
+                dst
+            }
+            _ => self.resolve(op, place, piece),
+        }
+    }
+
     /// Copies what is not read again in this call: long ones need not leave it in the caches.
     pub(super) fn stream_past(&mut self, op: &Op, dst: &Resolved, src: &Resolved, piece: u64) {
         merged(&op.planned, [dst, src], piece, |[dst, src], bytes| {
@@ -72,10 +91,17 @@ impl Lowering<'_> {
                     repeat: 1,
                     dst_stride: 0,
                     src_stride: 0,
-                    streaming: true,
+                    streaming: bytes >= LONG,
                 });
             }
         });
+    }
+
+    /// Whether a result that was read of the peers is long, and nobody's operand.
+    pub(super) fn is_past(&self, op: &Op) -> bool {
+        let planned = &op.planned;
+        let bytes = planned.geometry.room(1) * planned.geometry.pieces() * planned.element;
+        planned.reads && planned.program.op == PlanOp::ReduceScatter && bytes >= LONG
     }
 
     /// Where this rank keeps what a peer told.

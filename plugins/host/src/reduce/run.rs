@@ -42,8 +42,8 @@ impl Kernel {
 
     /// `dst[i] = a[i] op b[i]`, divided by `divisor` if that is not 0.
     ///
-    /// With `streaming`, where `dst` is neither operand and is 64-byte aligned, results go past the
-    /// caches, and are visible to whoever sees a later release store of this thread.
+    /// With `streaming`, where `dst` is neither operand and its elements are aligned, results go past
+    /// the caches, and are visible to whoever sees a later release store of this thread.
     ///
     /// # Safety
     /// Each pointer is good for `elements` elements, at any alignment, and nobody else writes there
@@ -58,12 +58,21 @@ impl Kernel {
         streaming: bool,
     ) {
         let in_place = core::ptr::eq(dst, a) || core::ptr::eq(dst, b);
-        let streaming =
-            streaming && !in_place && copy::can_stream(self.isa) && dst.addr().is_multiple_of(64);
-        // SAFETY: the caller's contract.
+        let before = dst.align_offset(copy::LINE);
+        let streaming = streaming
+            && !in_place
+            && copy::can_stream(self.isa)
+            && before.is_multiple_of(self.element);
+        // SAFETY: the caller's contract; what streams begins with a line.
         unsafe {
-            if divisor != 0 || streaming {
-                self.by_blocks(dst, a, b, elements, divisor, streaming);
+            if streaming {
+                let head = (before / self.element).min(elements);
+                let from = head * self.element;
+                let (line, left, right) = (dst.add(from), a.add(from), b.add(from));
+                self.by_blocks(dst, a, b, head, divisor, false);
+                self.by_blocks(line, left, right, elements - head, divisor, true);
+            } else if divisor != 0 {
+                self.by_blocks(dst, a, b, elements, divisor, false);
             } else {
                 self.run_plain(dst, a, b, elements);
             }

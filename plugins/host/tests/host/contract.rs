@@ -61,7 +61,7 @@ impl Host {
         let default = |name: &str| match name {
             "spin" => 20,
             "queue_bytes" => 4096,
-            "streaming_threshold" => 128 << 10,
+            "streaming_threshold" => 32 << 10,
             "shm_latency" => 200,
             _ => 10_000_000_000,
         };

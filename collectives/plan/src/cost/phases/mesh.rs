@@ -150,7 +150,8 @@ pub(super) fn windows(work: &mut Work, op: Op, m: &Message<'_>) {
 }
 
 /// The plan that reads the peers' memory: "enter" and "done", and one pass over the data, each peer's by a call of the
-/// operating system. The root of a broadcast copies while others read: the slower sets the pace.
+/// operating system. The root of a broadcast copies while others read: the slower sets the pace. What is reduced is added
+/// up when it has been read.
 pub(super) fn reads(work: &mut Work, op: Op, m: &Message<'_>) {
     let mesh = m.fabric.mesh;
     let Some(reads) = m.fabric.crowded_reads() else {
@@ -169,6 +170,13 @@ pub(super) fn reads(work: &mut Work, op: Op, m: &Message<'_>) {
     };
     work.signals(mesh, 2);
     work.rounds(read.with_fan(fan), 1, bytes, Overlap::Latency);
+    if op.reduces() {
+        work.stalled_ps += reads.added.time(m.rest);
+    }
+    if op == Op::AllReduce {
+        work.signals(mesh, 1);
+        work.rounds(read, 1, bytes, Overlap::Latency);
+    }
 }
 
 /// A put that is not shown and has so many bytes at most comes along with its signal. Of such puts a root may be far ahead,
