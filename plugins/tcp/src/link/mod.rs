@@ -23,6 +23,7 @@ mod put;
 mod rails;
 mod spread;
 mod stream;
+mod together;
 mod trouble;
 mod upkeep;
 mod window;

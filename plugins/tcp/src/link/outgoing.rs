@@ -15,6 +15,7 @@ use super::outbox::{OutFrame, Outbox};
 use super::pace::Pace;
 use super::put::Place;
 use super::stream::Stream;
+use super::together::Together;
 use crate::net::{PIECES_MAX, Piece};
 use crate::wire::{FRAME_BYTES, Frame};
 
@@ -46,6 +47,7 @@ pub(crate) struct Outgoing {
     /// Nothing is sent again: what the kernel has is as good as with the peer.
     lasting: bool,
     keep: Keep,
+    together: Together,
     pace: Pace,
     backoff: Backoff,
 }
@@ -207,8 +209,8 @@ impl Outgoing {
             let mut pieces = [Piece::EMPTY; PIECES_MAX];
             let (count, wanted) = self.gather(&mut pieces);
             // SAFETY: the host keeps a put's source alive until it is complete; the headers live
-            // in `self.frames`, which nothing touches until the call returns. The next call begins
-            // where `advance` left it.
+            // in `self.frames`, copies in `self.together`, which nothing touches until the call
+            // returns. The next call begins where `advance` left it.
             let sent = unsafe { stream.send(&mut pieces[..count]) };
             self.owes = stream.owes();
             match sent {
@@ -272,11 +274,14 @@ impl Outgoing {
 
     /// The next bytes to send as pieces: how many pieces, and how many bytes. The rest of a frame that
     /// was begun, then words, then frames.
-    fn gather(&self, pieces: &mut [Piece; PIECES_MAX]) -> (usize, u64) {
+    fn gather(&mut self, pieces: &mut [Piece; PIECES_MAX]) -> (usize, u64) {
+        self.together.clear();
         let mut gathered = Gathered {
             pieces,
             count: 0,
             bytes: 0,
+            // What is kept lies in one piece already.
+            together: self.lasting.then_some(&mut self.together),
         };
         let mut frames = self.frames.range(self.passed..);
         if self.sent > 0
@@ -333,11 +338,16 @@ struct Gathered<'a> {
     pieces: &'a mut [Piece; PIECES_MAX],
     count: usize,
     bytes: u64,
+    together: Option<&'a mut Together>,
 }
 
 impl Gathered<'_> {
     /// Adds a run of bytes, to the piece before it if it lies behind that; false if the call is full.
-    fn run(&mut self, address: u64, bytes: u64) -> bool {
+    fn run(&mut self, mut address: u64, bytes: u64) -> bool {
+        if let Some(together) = &mut self.together {
+            // SAFETY: as in `flush`.
+            address = unsafe { together.copy(address, bytes) };
+        }
         if self.bytes < CALL_BYTES
             && let Some(last) = self.count.checked_sub(1)
             && self.pieces[last].grow(address as *mut u8, bytes as usize)
