@@ -14,8 +14,8 @@ use crate::execute::place::{Resolved, merged};
 
 /// Bytes of a rank's two addresses: of its input and its output.
 const TOLD: u64 = PEER_ENDS;
-/// From this size on a result, or a copy, that nobody reads in this call is written past the caches.
-const LONG: u64 = 128 << 10;
+/// Copies of so many bytes that nobody reads in this call are written past the caches, and results of messages that long.
+const LONG: u64 = 1 << 20;
 
 impl Lowering<'_> {
     /// Before the first signal to a peer: tells it where this rank's buffers are.
@@ -100,7 +100,7 @@ impl Lowering<'_> {
     /// Whether a result that was read of the peers is long, and nobody's operand.
     pub(super) fn is_past(&self, op: &Op) -> bool {
         let planned = &op.planned;
-        let bytes = planned.geometry.room(1) * planned.geometry.pieces() * planned.element;
+        let bytes = planned.geometry.count() * planned.element;
         planned.reads && planned.program.op == PlanOp::ReduceScatter && bytes >= LONG
     }
 
