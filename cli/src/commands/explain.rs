@@ -79,7 +79,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let template = &explanation.selection().winner().template;
         if template.reads_peers() {
             output::print(
-                "Ranks read each other's memory where it lies: each byte is copied once, and passes no slot.\n",
+                "Ranks read each other's memory where it lies: no byte passes a slot.\n",
             )?;
         } else if template.shows_puts() {
             output::print(

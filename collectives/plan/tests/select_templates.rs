@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use unisono_plan::cost::{Fabric, Link, Node, Port, Rate, Speeds, Templates, predict};
+use unisono_plan::cost::{Fabric, Link, Node, Port, Rate, Reads, Speeds, Templates, predict};
 use unisono_plan::select::{Front, Override, Overrides, Plan, Request, select};
 use unisono_plan::template::{
     Family, Hierarchical, Level, Order, Ring, Rings, Route, Routes, Tree, Trees,
@@ -220,6 +220,26 @@ fn interleaved_ranks_get_an_order_that_only_counts_where_it_matters() {
         found.unwrap().predicted()
     };
     assert!(time("ring:ordered") < time("ring"), "{got}");
+    // Where ranks could read each other the others' plans know what memory costs, in whatever order.
+    let slow = Rate::bytes_per_second(SLOW / 10);
+    let reads = Reads {
+        call_ps: 0,
+        rate: slow,
+        from_one: slow,
+        added: slow,
+        from_cache: slow,
+    };
+    let readable = fabric.clone().with_reads(Ok(reads));
+    let times = |fabric: &Fabric| {
+        let got = select(&request(Op::AllReduce, 64 * MIB), fabric, &Overrides::NONE).unwrap();
+        ["ring", "ring:ordered"].map(|label| {
+            let found = got.candidates.iter().find(|c| c.label == label);
+            found.unwrap().predicted().0
+        })
+    };
+    let ([flat, ordered], [before, before_ordered]) = (times(&readable), times(&fabric));
+    assert!(flat > before);
+    assert_eq!(flat - before, ordered - before_ordered);
     // By name the cheaper of the two.
     let rule = forced(Algorithm::Ring.into());
     let got = select(&request(Op::AllReduce, MIB), &fabric, &rule).unwrap();

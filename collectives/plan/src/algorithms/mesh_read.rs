@@ -1,4 +1,4 @@
-//! The mesh without slots: every rank reads what it needs from its peers' buffers, one copy of each byte.
+//! The mesh without slots: every rank reads what it needs from its peers' buffers.
 //!
 //! No rank writes another's memory. So it needs no windows, but peers that let their memory be read: processes of one
 //! machine, where the system lets them. Each tells where its buffers are with its first signal.

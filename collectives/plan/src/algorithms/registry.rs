@@ -40,7 +40,7 @@ pub enum Algorithm {
     DoubleBinaryTree,
     /// A pipeline from rank to rank.
     Chain,
-    /// Everybody reads everybody's memory: no slots, no second copy.
+    /// Everybody reads everybody's memory: no slots.
     MeshRead,
     /// Everybody leaves what all need in memory of its own, once, and all read it there.
     MeshShared,

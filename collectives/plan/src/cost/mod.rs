@@ -109,6 +109,7 @@ fn price(work: &phases::Work, pieces: u64, fabric: &Fabric) -> Cost {
     }
     cost.reduce.0 += total(work.reduced.iter().map(|&bytes| speeds.reduce.time(bytes)));
     cost.transfer.0 += work.stalled_ps;
+    cost.reduce.0 += work.added_ps;
     cost.copy.0 += total(work.copied.iter().map(|&bytes| speeds.copy.time(bytes)));
     let taken = work.taken.map_or(0, |bytes| speeds.copy.time(bytes));
     cost.copy.0 += seen_behind(taken, cost.transfer.0, u128::from(pieces.max(1)));

@@ -83,8 +83,10 @@ pub(super) struct Work {
     /// Bytes that the receiver of a message copies from its slots, while the sender fills those of the
     /// next piece. A broadcast's root and its receivers do so too, but from call to call.
     pub(super) taken: Option<Ratio>,
-    /// What else bytes take, in picoseconds.
+    /// What links take besides, in picoseconds.
     pub(super) stalled_ps: u128,
+    /// Bytes that are reduced out of the core's cache take so long, in picoseconds.
+    pub(super) added_ps: u128,
 }
 
 impl Work {
@@ -110,18 +112,12 @@ impl Work {
         }
     }
 
-    /// What all plans begin with whose messages pass slots: a long input that is added up comes from memory, which gives a
-    /// core no more than it reads of a peer's.
+    /// What all plans begin with whose messages pass slots.
     fn in_slots(op: Op, m: &Message<'_>) -> Self {
-        let mut work = Self::default();
-        if let Some(reads) = m.fabric.crowded_reads()
-            && op.reduces()
-        {
-            let long = in_memory(m.s, m.p);
-            let links = m.fabric.mesh.rate;
-            work.stalled_ps = reads.rate.time(long).saturating_sub(links.time(long));
+        Self {
+            stalled_ps: from_memory_ps(op, m.s, m.fabric),
+            ..Self::default()
         }
-        work
     }
 
     /// Signals by which ranks answer that they have something. Where each would be a call of the operating system they are
@@ -177,6 +173,17 @@ pub(super) fn work(
         Algorithm::DoubleBinaryTree => rooted::double_binary_tree(w, op, m),
     }
     work
+}
+
+/// How much longer a plan takes whose messages pass slots, as a long input that is added up comes from memory: that gives
+/// a core no more than it reads of a peer's. It is told from reading alone, so nothing where no rank reads.
+pub(super) fn from_memory_ps(op: Op, bytes: Ratio, fabric: &Fabric) -> u128 {
+    let Some(reads) = fabric.crowded_reads().filter(|_| op.reduces()) else {
+        return 0;
+    };
+    let long = in_memory(bytes, fabric.ranks());
+    let links = fabric.mesh.rate.time(long);
+    reads.rate.time(long).saturating_sub(links)
 }
 
 /// The work of a hierarchical plan.

@@ -10,6 +10,7 @@ use crate::template::{Family, Hierarchical, Members, Order, Seen, Template};
 use super::fabric::{Fabric, FabricError, Link, Node, Speeds};
 use super::flows::{RingWays, TreeWays};
 use super::pattern::{Pattern, Survey, crowding};
+use super::rate::Ratio;
 use super::{Cost, phases, predict, price};
 
 /// Templates that were made for a fabric.
@@ -104,7 +105,11 @@ impl Shaped {
         self.template.supports(op, fabric.ranks(), false)?;
         match &self.ways {
             Ways::Ordered(algorithm, ordered) => {
-                predict(*algorithm, op, false, bytes, pieces, ordered)
+                let mut cost = predict(*algorithm, op, false, bytes, pieces, ordered)?;
+                // The fabric in another order does not know of reads.
+                let whole = Ratio::new(u128::from(bytes), 1);
+                cost.transfer.0 += phases::from_memory_ps(op, whole, fabric);
+                Ok(cost)
             }
             Ways::Levels(levels) => {
                 let work = phases::levels(levels, op, bytes, fabric);

@@ -41,8 +41,8 @@ pub struct Request {
     pub slot_bytes: u64,
     /// Whether the buffers of all ranks are windows that all peers have mapped.
     pub windows: bool,
-    /// Whether peers may read the buffers by the addresses that they are told: not where blocks differ in size, nor where
-    /// they are windows.
+    /// Whether peers may read the buffers by the addresses that they are told: not where blocks differ in size, where the
+    /// input is scaled, nor where they are windows.
     pub readable: bool,
     /// Whether the result must be the left fold in rank order.
     pub deterministic: bool,

@@ -207,7 +207,7 @@ impl Outgoing {
                 break;
             }
             let mut pieces = [Piece::EMPTY; PIECES_MAX];
-            let (count, wanted) = self.gather(&mut pieces);
+            let (count, wanted) = self.gather(&mut pieces, stream.encrypts());
             // SAFETY: the host keeps a put's source alive until it is complete; the headers live
             // in `self.frames`, copies in `self.together`, which nothing touches until the call
             // returns. The next call begins where `advance` left it.
@@ -274,20 +274,21 @@ impl Outgoing {
 
     /// The next bytes to send as pieces: how many pieces, and how many bytes. The rest of a frame that
     /// was begun, then words, then frames.
-    fn gather(&mut self, pieces: &mut [Piece; PIECES_MAX]) -> (usize, u64) {
+    fn gather(&mut self, pieces: &mut [Piece; PIECES_MAX], encrypts: bool) -> (usize, u64) {
         self.together.clear();
         let mut gathered = Gathered {
             pieces,
             count: 0,
             bytes: 0,
-            // What is kept lies in one piece already.
-            together: self.lasting.then_some(&mut self.together),
+            // What is kept lies in one piece already, and what is encrypted is copied anyway.
+            together: (self.lasting && !encrypts).then_some(&mut self.together),
         };
         let mut frames = self.frames.range(self.passed..);
         if self.sent > 0
             && let Some(begun) = frames.next()
+            && !gathered.frame(begun, self.sent)
         {
-            gathered.frame(begun, self.sent);
+            return (gathered.count, gathered.bytes);
         }
         let mut skip = self.word_sent;
         for word in &self.words {
@@ -344,7 +345,10 @@ struct Gathered<'a> {
 impl Gathered<'_> {
     /// Adds a run of bytes, to the piece before it if it lies behind that; false if the call is full.
     fn run(&mut self, mut address: u64, bytes: u64) -> bool {
-        if let Some(together) = &mut self.together {
+        let is_full = self.count == PIECES_MAX || self.bytes >= CALL_BYTES;
+        if let Some(together) = &mut self.together
+            && !is_full
+        {
             // SAFETY: as in `flush`.
             address = unsafe { together.copy(address, bytes) };
         }
@@ -355,7 +359,7 @@ impl Gathered<'_> {
             self.bytes += bytes;
             return true;
         }
-        if self.count == PIECES_MAX || self.bytes >= CALL_BYTES {
+        if is_full {
             return false;
         }
         self.pieces[self.count] = Piece::new(address as *mut u8, bytes as usize);
@@ -382,5 +386,49 @@ impl Gathered<'_> {
             position += run;
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a call is made of, by the runs that it shall hold.
+    fn pieces_of(runs: &[&[u8]], together: Option<&mut Together>) -> (usize, u64) {
+        let mut gathered = Gathered {
+            pieces: &mut [Piece::EMPTY; PIECES_MAX],
+            count: 0,
+            bytes: 0,
+            together,
+        };
+        for run in runs {
+            if !gathered.run(run.as_ptr() as u64, run.len() as u64) {
+                break;
+            }
+        }
+        (gathered.count, gathered.bytes)
+    }
+
+    #[test]
+    fn short_runs_are_one_piece_where_they_are_copied() {
+        let bytes = vec![0; 64 << 10];
+        let (short, long) = (&bytes[..24], &bytes[30..40_000]);
+        let runs = [short, &bytes[100..104], long, short, short];
+        let all = runs.iter().map(|run| run.len() as u64).sum();
+        assert_eq!(pieces_of(&runs, None), (5, all));
+        assert_eq!(pieces_of(&runs, Some(&mut Together::default())), (3, all));
+    }
+
+    #[test]
+    fn a_call_that_is_full_takes_no_copies_either() {
+        let bytes = vec![0; 64 << 10];
+        let (short, long) = (&bytes[..24], &bytes[30..2_000]);
+        let mut runs = [short, long].repeat(PIECES_MAX / 2);
+        let all = runs.iter().map(|run| run.len() as u64).sum();
+        runs.extend([short, short]);
+        let mut together = Together::default();
+        assert_eq!(pieces_of(&runs, Some(&mut together)), (PIECES_MAX, all));
+        let copies = PIECES_MAX / 2 * short.len();
+        assert!(format!("{together:?}").contains(&copies.to_string()));
     }
 }

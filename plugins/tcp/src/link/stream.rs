@@ -69,6 +69,11 @@ impl Stream {
         self.tls.as_mut().is_some_and(|tls| tls.holds_input())
     }
 
+    /// Whether bytes go out encrypted: from memory of the session's.
+    pub(crate) const fn encrypts(&self) -> bool {
+        self.tls.is_some()
+    }
+
     /// The socket.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.socket.fd().as_fd()

@@ -171,7 +171,7 @@ pub(super) fn reads(work: &mut Work, op: Op, m: &Message<'_>) {
     work.signals(mesh, 2);
     work.rounds(read.with_fan(fan), 1, bytes, Overlap::Latency);
     if op.reduces() {
-        work.stalled_ps += reads.added.time(m.rest);
+        work.added_ps += reads.added.time(m.rest);
     }
     if op == Op::AllReduce {
         work.signals(mesh, 1);
