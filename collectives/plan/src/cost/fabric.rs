@@ -17,7 +17,8 @@ use super::shaped::Shaped;
 
 /// What a core has of cache for itself, in bytes: 512 KiB to 2 MiB on today's servers.
 const CORE_CACHE: u128 = 1 << 20;
-/// What cores of a machine have of cache together, in bytes: 16 MiB of four cores and more on today's servers.
+/// What cores of a machine have of cache together, in bytes: 16 MiB of four cores and more on today's servers. Where it is
+/// much more, `unisono tune` measures from where on to do without slots.
 const SHARED_CACHE: u128 = 16 << 20;
 /// What a core's cache of the first level holds, in bytes: 32 to 64 KiB on today's servers.
 const FIRST_LEVEL: u128 = 64 << 10;

@@ -176,7 +176,7 @@ pub(super) fn work(
 }
 
 /// How much longer a plan takes whose messages pass slots, as a long input that is added up comes from memory: that gives
-/// a core no more than it reads of a peer's. It is told from reading alone, so nothing where no rank reads.
+/// a core no more than it reads of a peer's. Nothing where ranks do not read each other: there all plans have it in common.
 pub(super) fn from_memory_ps(op: Op, bytes: Ratio, fabric: &Fabric) -> u128 {
     let Some(reads) = fabric.crowded_reads().filter(|_| op.reduces()) else {
         return 0;
