@@ -21,8 +21,9 @@ const CALL_PS: u64 = 1_000_000;
 const BYTES_PER_SECOND: u64 = 7_000_000_000;
 /// The same where all read the memory of one, which its own core copies meanwhile: `--ops broadcast --sizes 4M,64M`.
 const FROM_ONE_BYTES_PER_SECOND: u64 = 4_900_000_000;
-/// What is added up when it has been read. A Xeon does 38 GB/s of f32 from its second-level cache
-/// (`vendor-docs/results/kernels.md`, a third of what is read and written), an EPYC 7002 about half of that.
+/// What is added up when it has been read. Out of its second-level cache a Xeon adds 38 GB/s of f32, an EPYC 7002 32 GB/s
+/// (`cargo xtask reduction`, operands of 256 KiB, a third of what is read and written). It is less here, since one
+/// operand of all, the rank's own input, comes from memory.
 const ADDED_BYTES_PER_SECOND: u64 = 20_000_000_000;
 /// What comes from the first-level cache of a core that has just written it and will write it again:
 /// `--ops broadcast --sizes 64K --ranks 2`.

@@ -2,6 +2,7 @@
 //! call with one piece less than one with several.
 #![allow(unsafe_code, reason = "copies from addresses of the host's")]
 
+use std::cell::UnsafeCell;
 use std::ptr;
 
 /// Runs of up to so many bytes are copied.
@@ -12,7 +13,8 @@ const ROOM: usize = 16 << 10;
 /// Copies for one call, one behind the other.
 #[derive(Default)]
 pub(super) struct Together {
-    room: Option<Box<[u8; ROOM]>>,
+    /// Named by address alone: the pieces of a call point into it while more is copied.
+    room: Option<Box<UnsafeCell<[u8; ROOM]>>>,
     used: usize,
 }
 
@@ -31,9 +33,8 @@ impl Together {
             return address;
         }
         let bytes = bytes as usize;
-        let room = self.room.get_or_insert_with(|| Box::new([0; ROOM]));
-        // Made anew for each: what earlier ones of this call point to stays as it is.
-        let copy = room.as_mut_ptr().wrapping_add(self.used);
+        let room = self.room.get_or_insert_with(|| Box::new([0; ROOM].into()));
+        let copy = room.get().cast::<u8>().wrapping_add(self.used);
         // SAFETY: the caller's promise; there is room for so many bytes, which is this call's alone.
         unsafe { ptr::copy_nonoverlapping(address as usize as *const u8, copy, bytes) };
         self.used += bytes;

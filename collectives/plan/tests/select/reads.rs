@@ -1,0 +1,63 @@
+//! Ranks that read each other's memory.
+
+use super::*;
+
+/// Ranks on two cores that share memory, and read each other's.
+fn readable(ranks: u32) -> Fabric {
+    shared_memory(ranks, 2).with_reads(Ok(Reads {
+        call_ps: 1_000_000,
+        rate: Rate::bytes_per_second(6_000_000_000),
+        from_one: Rate::bytes_per_second(5_000_000_000),
+        added: Rate::bytes_per_second(8_000_000_000),
+        from_cache: Rate::bytes_per_second(1_000_000_000),
+    }))
+}
+
+#[test]
+fn sums_are_read_where_no_cache_holds_all_inputs() {
+    for op in [Op::ReduceScatter, Op::AllReduce] {
+        for ranks in [2, 4, 8] {
+            let fabric = readable(ranks);
+            let is_read = |bytes| {
+                let got = select(&request(op, bytes), &fabric, &Overrides::NONE);
+                got.unwrap().winner().plan == Plan::Flat(Algorithm::MeshRead)
+            };
+            assert!(is_read(64 * MIB), "{op} {ranks}");
+            assert!(!is_read(MIB / 2), "{op} {ranks}");
+            // In pieces that a core's cache holds, each in one read of each peer.
+            let got = select(&request(op, 64 * MIB), &fabric, &Overrides::NONE);
+            let pieces = got.unwrap().winner().pieces;
+            assert_eq!(pieces, 64 * 8 / u64::from(ranks), "{op} {ranks}");
+        }
+    }
+    // More ranks have more inputs, which fill the caches sooner.
+    let stalls = |ranks, bytes| {
+        let mesh =
+            |fabric: &Fabric| time(Algorithm::MeshOneShot, Op::ReduceScatter, bytes, 1, fabric);
+        mesh(&readable(ranks)) - mesh(&shared_memory(ranks, 2))
+    };
+    assert_eq!((stalls(2, 8 * MIB), stalls(8, 2 * MIB)), (0, 0));
+    assert!(stalls(2, 9 * MIB) > 0 && stalls(8, 3 * MIB) > 0);
+}
+
+#[test]
+fn a_broadcast_is_read_where_ranks_share_cores() {
+    let broadcast = Op::Broadcast { root: 0 };
+    let fabric = readable;
+    let took = |ranks, bytes| time(Algorithm::MeshRead, broadcast, bytes, 1, &fabric(ranks));
+    // The root copies meanwhile, which costs the others nothing: only the slower of the two is seen.
+    let bytes = |bytes: u64| u128::from(bytes) * 200;
+    assert_near(took(2, 9 * MIB) - took(2, MIB), bytes(8 * MIB));
+    assert_near(took(8, 9 * MIB) - took(8, MIB), 4 * bytes(8 * MIB));
+    // What lies in the first cache of the root's core comes slowly, however much it is in all.
+    assert_near(took(2, 64 << 10) - took(2, 32 << 10), (32 << 10) * 1000);
+    let cached = u128::from(64_u64 << 10) * 800;
+    assert!(took(2, MIB) > bytes(MIB) + cached && took(2, MIB) < bytes(MIB) + cached + 10 * US);
+    let chosen = |ranks, bytes| {
+        let got = select(&request(broadcast, bytes), &fabric(ranks), &Overrides::NONE);
+        got.unwrap().winner().plan
+    };
+    assert_eq!(chosen(8, 16 * MIB), Plan::Flat(Algorithm::MeshRead));
+    assert_ne!(chosen(2, 16 * MIB), Plan::Flat(Algorithm::MeshRead));
+    assert_ne!(chosen(8, 4096), Plan::Flat(Algorithm::MeshRead));
+}
