@@ -128,7 +128,7 @@ impl Transfer {
             unsafe {
                 let source = from.add(offset as usize);
                 let target = engine.host.add(half as usize);
-                std::ptr::copy_nonoverlapping(source, target, length as usize);
+                unisono_copy::copy(target, source, length as usize);
             }
             let staged = engine.staging.base() + half;
             engine.give(to + offset, staged, length)?;
@@ -215,7 +215,7 @@ impl Engine {
         unsafe {
             let source = self.host.add(half as usize);
             let target = to.add(offset as usize);
-            std::ptr::copy_nonoverlapping(source, target, length as usize);
+            unisono_copy::copy(target, source, length as usize);
         }
         Ok(())
     }

@@ -80,7 +80,7 @@ pub(super) fn write<T: Element>(
     match (memory.host_ptr(), transfer) {
         // SAFETY: the memory holds as many elements, of which any bytes are values.
         (Some(to), _) => unsafe {
-            std::ptr::copy_nonoverlapping(source, to, size_of_val(from));
+            unisono_copy::copy(to, source, size_of_val(from));
             Ok(())
         },
         // SAFETY: as above; the copy has ended when this returns.
@@ -104,7 +104,7 @@ pub(super) fn read<T: Element>(
     match (memory.host_ptr(), transfer) {
         // SAFETY: the memory holds as many elements, of which any bytes are values.
         (Some(from), _) => unsafe {
-            std::ptr::copy_nonoverlapping(from, target, bytes);
+            unisono_copy::copy(target, from, bytes);
             Ok(())
         },
         // SAFETY: as above; the copy has ended when this returns.

@@ -123,7 +123,7 @@ impl<'a> Clock<'a> {
         Ok((took - rewriting.seconds).max(1e-9))
     }
 
-    /// What rewriting takes where all ranks do it, as they do in a round: they may share cores.
+    /// What rewriting takes the slowest where all ranks do it, as they do in a round: they may share cores.
     pub(super) fn rewriting(&mut self) -> Result<Rewriting> {
         let bytes = (self.own * DTYPE.size()).max(1);
         let times = (REWRITTEN / bytes).clamp(1, MOST_CALLS as usize);
@@ -131,8 +131,11 @@ impl<'a> Clock<'a> {
         let start = Instant::now();
         (0..times).for_each(|_| self.rewrite());
         self.on.barrier()?;
+        // Who rewrites little or nothing waits in a call for the others: a broadcast's root has all of the input.
+        let mut longest = [start.elapsed().as_secs_f64() / times as f64];
+        self.on.all_reduce_in_place(&mut longest, ReduceOp::Max)?;
         Ok(Rewriting {
-            seconds: start.elapsed().as_secs_f64() / times as f64,
+            seconds: longest[0],
         })
     }
 

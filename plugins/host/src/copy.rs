@@ -36,7 +36,7 @@ pub fn fence_streamed() {
 pub unsafe fn copy(isa: Isa, dst: *mut u8, src: *const u8, bytes: usize, streaming: bool) {
     if !streaming || !can_stream(isa) {
         // SAFETY: the caller's contract.
-        unsafe { core::ptr::copy_nonoverlapping(src, dst, bytes) };
+        unsafe { unisono_copy::copy(dst, src, bytes) };
         return;
     }
     let head = dst.align_offset(LINE).min(bytes);

@@ -119,7 +119,7 @@ pub(crate) unsafe fn raise(flag: *mut FlagLine, words: Option<[u64; 3]>) {
 /// `to` points to as many writable bytes.
 pub(crate) unsafe fn copy_in(from: &[u8], to: *mut u8) {
     // SAFETY: by the caller's promise; a window never overlaps this crate's own buffers.
-    unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
+    unsafe { unisono_copy::copy(to, from.as_ptr(), from.len()) };
 }
 
 /// Appends bytes of a put's source, or of a header, to a buffer.
@@ -132,7 +132,7 @@ pub(crate) unsafe fn copy_out(from: *const u8, length: usize, to: &mut Vec<u8>) 
     // SAFETY: by the caller's promise; there is room behind what the buffer holds, and a source
     // never overlaps this crate's own buffers.
     unsafe {
-        std::ptr::copy_nonoverlapping(from, to.as_mut_ptr().add(held), length);
+        unisono_copy::copy(to.as_mut_ptr().add(held), from, length);
         to.set_len(held + length);
     }
 }

@@ -623,7 +623,7 @@ pub(super) unsafe fn copy(dst: u64, src: u64, bytes: u32) {
         match bytes {
             4 => std::ptr::copy_nonoverlapping(src, dst, 4),
             8 => std::ptr::copy_nonoverlapping(src, dst, 8),
-            _ => std::ptr::copy_nonoverlapping(src, dst, bytes as usize),
+            _ => unisono_copy::copy(dst, src, bytes as usize),
         }
     }
 }

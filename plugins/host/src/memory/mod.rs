@@ -3,6 +3,7 @@
 //! Data, flags and staging are all ordinary memory to a CPU. What is exportable is a sealed memory
 //! file ([`shared`]), what is not is anonymous ([`mapping`]).
 
+mod beside;
 mod description;
 mod mapping;
 pub(crate) mod proc;

@@ -21,7 +21,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use unisono_plugin::{Error, Result, Status};
 
 use super::description::Nonce;
-use super::proc;
+use super::{beside, proc};
 
 /// First bytes of a token: what it is, and its version.
 const MAGIC: [u8; 8] = *b"unsproc\x01";
@@ -185,31 +185,47 @@ impl Process {
             unsafe { ptr::copy(from as usize as *const u8, dst, bytes) };
             return Ok(());
         };
-        let mut done = 0;
-        while done < bytes {
-            let local = iovec {
-                iov_base: dst.wrapping_add(done).cast(),
-                iov_len: bytes - done,
-            };
-            let remote = iovec {
-                iov_base: from.wrapping_add(done as u64) as usize as *mut c_void,
-                iov_len: bytes - done,
-            };
-            // SAFETY: the destination is the caller's; the kernel checks the source.
-            let read = unsafe {
-                libc::process_vm_readv(*pid, &raw const local, 1, &raw const remote, 1, 0)
-            };
-            match usize::try_from(read) {
-                Ok(0) => return Err(unreadable(*pid, &Errno::FAULT.into())),
-                Ok(some) => done += some,
-                Err(_) => return Err(unreadable(*pid, &io::Error::last_os_error())),
-            }
+        // SAFETY: the caller's promise.
+        unsafe {
+            match beside::is_worth(dst, from, bytes) {
+                true => beside::read(dst, from, bytes, |to, from, part| {
+                    fetch(*pid, to, from, part)
+                }),
+                false => fetch(*pid, dst, from, bytes),
+            }?;
         }
         if ended(alive).map_err(|error| unreadable(*pid, &error))? {
             return Err(unreadable(*pid, &Errno::SRCH.into()));
         }
         Ok(())
     }
+}
+
+/// Has the kernel copy bytes out of a process.
+///
+/// # Safety
+/// `dst` is good for so many bytes, and nobody else uses them.
+unsafe fn fetch(pid: i32, dst: *mut u8, from: u64, bytes: usize) -> Result<()> {
+    let mut done = 0;
+    while done < bytes {
+        let local = iovec {
+            iov_base: dst.wrapping_add(done).cast(),
+            iov_len: bytes - done,
+        };
+        let remote = iovec {
+            iov_base: from.wrapping_add(done as u64) as usize as *mut c_void,
+            iov_len: bytes - done,
+        };
+        // SAFETY: the destination is the caller's; the kernel checks the source.
+        let read =
+            unsafe { libc::process_vm_readv(pid, &raw const local, 1, &raw const remote, 1, 0) };
+        match usize::try_from(read) {
+            Ok(0) => return Err(unreadable(pid, &Errno::FAULT.into())),
+            Ok(some) => done += some,
+            Err(_) => return Err(unreadable(pid, &io::Error::last_os_error())),
+        }
+    }
+    Ok(())
 }
 
 /// Whether a process has ended: its id may be another's then.

@@ -86,7 +86,7 @@ impl Keep {
             let to = &mut self.ring[start + done as usize..][..run as usize];
             // SAFETY: by the caller's promise; the ring is this crate's own.
             unsafe {
-                std::ptr::copy_nonoverlapping(from as *const u8, to.as_mut_ptr(), run as usize);
+                unisono_copy::copy(to.as_mut_ptr(), from as *const u8, run as usize);
             }
             done += run;
         }

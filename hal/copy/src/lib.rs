@@ -1,0 +1,138 @@
+//! `memcpy`, less the case in which it is twenty times slower than it could be.
+//!
+//! C libraries and the kernel copy with one instruction, `rep movsb`, where a processor says that it is fast at it. AMD's
+//! since Zen 3 say so, and are: but where the destination lies less than [`NEAR`] bytes behind the source, modulo a page, it
+//! moves 3 GB/s instead of 60 (glibc bug 30994; 2.39 no longer uses the instruction there, what most machines run does).
+//! That is no rare case: `malloc` gives memory of more than 128 KiB 16 bytes behind a page's start, and what is copied there
+//! out of memory that starts with a page is off by just so much. `cargo bench -p unisono-copy` shows it.
+//!
+//! The same holds for the kernel's copies, those of `process_vm_readv` for one. Nothing here changes them, but
+//! [`is_slow`] tells of it.
+#![allow(unsafe_code, reason = "copies bytes at addresses")]
+
+/// How far behind its source, modulo a page, a destination is too near: the bytes that the instruction moves at once.
+pub const NEAR: usize = 32;
+
+/// As far as addresses are compared by what moves the bytes.
+const PAGE: usize = 4096;
+
+/// Bytes up to which no C library uses the instruction: glibc's bound is 2112 at the least.
+const BLOCK: usize = 2048;
+
+/// Copies `bytes` bytes. Any thread.
+///
+/// # Safety
+/// As for [`core::ptr::copy_nonoverlapping`] of bytes.
+#[inline]
+pub unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize) {
+    if bytes > BLOCK && is_slow(dst as usize, src as usize) {
+        // SAFETY: the caller's promise.
+        unsafe { copy_in_blocks(dst, src, bytes) };
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { core::ptr::copy_nonoverlapping(src, dst, bytes) };
+    }
+}
+
+/// Whether one `rep movsb` from `src` to `dst` is slow on this machine. Any thread.
+#[inline]
+#[must_use]
+pub fn is_slow(dst: usize, src: usize) -> bool {
+    is_near(dst, src) && processor::is_affected()
+}
+
+/// Whether the destination lies little behind the source, modulo a page.
+#[inline]
+fn is_near(dst: usize, src: usize) -> bool {
+    (1..NEAR).contains(&(dst.wrapping_sub(src) % PAGE))
+}
+
+/// Copies by calls that are each too short for the instruction.
+///
+/// # Safety
+/// As for [`copy`].
+#[cold]
+unsafe fn copy_in_blocks(dst: *mut u8, src: *const u8, bytes: usize) {
+    let mut done = 0;
+    while done < bytes {
+        let block = BLOCK.min(bytes - done);
+        // SAFETY: the caller's promise, of a part.
+        unsafe { core::ptr::copy_nonoverlapping(src.add(done), dst.add(done), block) };
+        done += block;
+    }
+}
+
+/// What the processor says of itself.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod processor {
+    use core::arch::x86_64::{__cpuid, __cpuid_count};
+    use std::sync::OnceLock;
+
+    /// Of the seventh leaf, EBX: `rep movsb` is fast. AMD's have it since Zen 3.
+    const ENHANCED: u32 = 1 << 9;
+    /// Who makes them: EBX, EDX and ECX of leaf 0. The second has AMD's design.
+    const MAKERS: [[u8; 12]; 2] = [*b"AuthenticAMD", *b"HygonGenuine"];
+
+    /// Whether this is one on which the instruction is slow between some addresses. Asked once: within a virtual machine
+    /// the question goes to the host.
+    pub(super) fn is_affected() -> bool {
+        static IS_AFFECTED: OnceLock<bool> = OnceLock::new();
+        *IS_AFFECTED.get_or_init(|| {
+            let of_all = __cpuid(0);
+            let words = [of_all.ebx, of_all.edx, of_all.ecx];
+            let maker = words.map(u32::to_le_bytes);
+            MAKERS.iter().any(|of| maker.as_flattened() == of)
+                && of_all.eax >= 7
+                && __cpuid_count(7, 0).ebx & ENHANCED != 0
+        })
+    }
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+mod processor {
+    /// Others have no such instruction.
+    pub(super) fn is_affected() -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn near_is_less_than_a_vector_behind_modulo_a_page() {
+        for page in [0, PAGE, 7 * PAGE] {
+            for offset in [0, 16, 4090] {
+                let src = 16 * PAGE + offset;
+                let is_near =
+                    |distance: isize| is_near((src + page).wrapping_add_signed(distance), src);
+                assert!([1, 16, 31].into_iter().all(is_near), "{page} {offset}");
+                let others = [-32, -16, -1, 0, 32, 64, 2048];
+                assert!(!others.into_iter().any(is_near), "{page} {offset}");
+            }
+        }
+    }
+
+    proptest! {
+        /// Either way, and nothing before or behind.
+        #[test]
+        fn bytes_are_copied(bytes in 0_usize..3 * BLOCK, from in 0_usize..64, to in 0_usize..64, blocks: bool) {
+            let source: Vec<u8> = (0..64 + bytes).map(|i| (i % 251) as u8 + 1).collect();
+            let mut target = vec![0; 128 + bytes];
+            let (dst, src) = (target[to..].as_mut_ptr(), source[from..].as_ptr());
+            // SAFETY: both hold so many bytes there, and are apart.
+            unsafe {
+                match blocks {
+                    true => copy_in_blocks(dst, src, bytes),
+                    false => copy(dst, src, bytes),
+                }
+            }
+            prop_assert_eq!(&target[to..to + bytes], &source[from..from + bytes]);
+            let untouched = target[..to].iter().chain(&target[to + bytes..]);
+            prop_assert!(untouched.copied().all(|byte| byte == 0));
+        }
+    }
+}
