@@ -50,7 +50,7 @@ static float pattern(int rank, size_t i)
     return (float)(rank + 1) * step(i);
 }
 
-/* Private pages at a huge page's boundary, or what the library allocates. */
+/* Private pages, so many bytes behind a huge page's boundary, or what the library allocates. */
 static float *buffer(size_t elements)
 {
     const size_t huge = (size_t)2 << 20;
@@ -61,10 +61,13 @@ static float *buffer(size_t elements)
             fail("MPI_Alloc_mem");
         return memory;
     }
+    const char *offset = getenv("PEERS_OFFSET");
+    size_t behind = offset ? strtoul(offset, NULL, 10) : 0;
+    bytes += behind ? huge : 0;
     if (posix_memalign(&memory, huge, bytes) != 0)
         fail("posix_memalign");
     madvise(memory, bytes, asked("PEERS_THP") ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-    return memory;
+    return (float *)((char *)memory + behind);
 }
 
 /* Elements of the larger buffer; at least one for each block. */

@@ -15,7 +15,8 @@
 //!
 //! The environment: `PEERS_MAXBYTES` (the largest buffer), `PEERS_BIND=core` (rank r to core r
 //! modulo cores), `PEERS_DIRTY=1` (the input is rewritten before each call, the time that takes is
-//! taken off), `PEERS_THP=1` (huge pages), `PEERS_WINDOWS=1` (the library's own memory).
+//! taken off), `PEERS_THP=1` (huge pages), `PEERS_OFFSET=16` (buffers begin so many bytes behind a page),
+//! `PEERS_WINDOWS=1` (the library's own memory).
 
 mod call;
 mod command;

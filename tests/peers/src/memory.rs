@@ -6,7 +6,7 @@
 use std::env;
 use std::sync::OnceLock;
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use rustix::mm::{Advice, madvise};
 use unisono::{Communicator, Window};
 
@@ -24,7 +24,7 @@ pub enum Buffers {
     },
 }
 
-/// Private memory that starts at a huge page's boundary.
+/// Private memory that starts so many bytes behind a huge page's boundary.
 pub struct Pages {
     memory: Vec<f32>,
     start: usize,
@@ -34,23 +34,42 @@ pub struct Pages {
 impl Pages {
     fn new(elements: usize) -> Result<Self> {
         let extra = HUGE / size_of::<f32>();
+        let behind = offset()? / size_of::<f32>();
         let len = elements.next_multiple_of(extra);
-        let mut memory: Vec<f32> = vec![0.0; len + extra];
+        let mut memory: Vec<f32> = vec![0.0; len + 2 * extra];
         let start = memory.as_ptr().align_offset(HUGE);
         let advice = if env::var("PEERS_THP").is_ok_and(|v| v == "1") {
             Advice::LinuxHugepage
         } else {
             Advice::LinuxNoHugepage
         };
-        let range = &mut memory[start..start + len];
+        let range = &mut memory[start..start + len + extra];
         // SAFETY: the range lies in the vector, and this advice changes no contents.
         unsafe { madvise(range.as_mut_ptr().cast(), size_of_val(range), advice) }?;
-        Ok(Self { memory, start, len })
+        Ok(Self {
+            memory,
+            start: start + behind,
+            len,
+        })
     }
 
     fn get(&mut self) -> &mut [f32] {
         &mut self.memory[self.start..self.start + self.len]
     }
+}
+
+/// How many bytes behind a page private buffers begin.
+fn offset() -> Result<usize> {
+    let text = env::var("PEERS_OFFSET").unwrap_or_default();
+    let bytes = match text.is_empty() {
+        true => 0,
+        false => text.parse().context("PEERS_OFFSET")?,
+    };
+    ensure!(
+        bytes < HUGE && bytes.is_multiple_of(size_of::<f32>()),
+        "PEERS_OFFSET: {bytes} bytes are no whole elements of less than 2 MiB"
+    );
+    Ok(bytes)
 }
 
 /// Whether buffers are the library's memory.

@@ -20,6 +20,10 @@ pub struct Arguments {
     /// Buffers that the library allocates (Communicator::alloc, MPI_Alloc_mem).
     #[arg(long)]
     pub own_memory: bool,
+    /// Private buffers begin so many bytes behind a page, a multiple of four below 4096: 16 is where malloc puts large
+    /// ones.
+    #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = parse_offset, conflicts_with = "own_memory")]
+    pub offset: usize,
     /// How many ranks, such as 2,4,8.
     #[arg(long, value_delimiter = ',')]
     pub ranks: Vec<u32>,
@@ -65,6 +69,13 @@ impl Transport {
     }
 }
 
+fn parse_offset(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(bytes) if bytes < 4096 && bytes % 4 == 0 => Ok(bytes),
+        _ => Err("give a multiple of 4 below 4096".to_owned()),
+    }
+}
+
 fn parse_mpi(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
         Some((name, prefix)) if !name.is_empty() && !prefix.is_empty() => {
@@ -87,7 +98,15 @@ mod tests {
         assert_eq!(read.ranks, [2, 3]);
         assert_eq!(read.transport, [Transport::Shm]);
         assert_eq!(read.mpi, [("a".to_owned(), "/opt/a".into())]);
-        for bad in ["--sizes 4Q", "--ops all_dance", "--mpi a", "--ranks x"] {
+        for bad in [
+            "--sizes 4Q",
+            "--ops all_dance",
+            "--mpi a",
+            "--ranks x",
+            "--offset 6",
+            "--offset 4096",
+            "--offset 16 --own-memory",
+        ] {
             let words = std::iter::once("x").chain(bad.split(' '));
             assert!(Arguments::try_parse_from(words).is_err(), "{bad}");
         }

@@ -37,19 +37,21 @@ fn stem(arguments: &Arguments) -> String {
     if arguments.transport == [Transport::Tcp] {
         stem += "-tcp";
     }
-    if arguments.own_memory {
-        stem += "-own-memory";
+    stem + &memory_of(arguments)
+}
+
+/// Which buffers, if not as usual, for names of files.
+fn memory_of(arguments: &Arguments) -> String {
+    match (arguments.own_memory, arguments.offset) {
+        (true, _) => "-own-memory".to_owned(),
+        (false, 0) => String::new(),
+        (false, bytes) => format!("-offset-{bytes}"),
     }
-    stem
 }
 
 fn drawing_name(arguments: &Arguments, transport: Transport, ranks: u32) -> String {
-    let memory = if arguments.own_memory {
-        "own-memory-"
-    } else {
-        ""
-    };
-    format!("host-{memory}{}-{ranks}.svg", transport.name())
+    let memory = memory_of(arguments);
+    format!("host{memory}-{}-{ranks}.svg", transport.name())
 }
 
 fn text(arguments: &Arguments, results: &Results) -> String {
@@ -60,10 +62,10 @@ fn text(arguments: &Arguments, results: &Results) -> String {
         } else {
             ""
         },
-        if arguments.own_memory {
-            ", in the libraries' own memory"
-        } else {
-            ""
+        match (arguments.own_memory, arguments.offset) {
+            (true, _) => ", in the libraries' own memory".to_owned(),
+            (false, 0) => String::new(),
+            (false, bytes) => format!(", in buffers {bytes} bytes behind a page"),
         },
         arguments.about,
         command(arguments)
@@ -147,9 +149,13 @@ fn conditions(arguments: &Arguments, results: &Results) -> String {
         "Send buffers are not rewritten between calls: the caches keep clean copies of them."
     };
     let memory = if arguments.own_memory {
-        "Buffers are memory that the library allocates."
+        "Buffers are memory that the library allocates.".to_owned()
     } else {
-        "Buffers are private memory in pages of 4 KiB."
+        let begin = match arguments.offset {
+            0 => "which begin with one".to_owned(),
+            bytes => format!("which begin {bytes} bytes behind one"),
+        };
+        format!("Buffers are private memory in pages of 4 KiB, {begin}.")
     };
     let limit = if results.have_limit() {
         " The *limit* is threads that copy and add each other's buffers directly, with a flag in a cache line before \
@@ -229,6 +235,9 @@ fn command(arguments: &Arguments) -> String {
         if on {
             words.push(flag.to_owned());
         }
+    }
+    if arguments.offset > 0 {
+        words.push(format!("--offset {}", arguments.offset));
     }
     let mut list = |flag: &str, values: Vec<String>| {
         if !values.is_empty() {

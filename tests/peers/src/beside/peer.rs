@@ -13,12 +13,13 @@ use crate::arguments::Transport;
 const SOURCE: &str = include_str!("../../c/mpi.c");
 
 /// Variables that ranks read, which a launcher must hand on.
-pub const HANDED_ON: [&str; 5] = [
+pub const HANDED_ON: [&str; 6] = [
     "PEERS_CTL",
     "PEERS_MAXBYTES",
     "PEERS_BIND",
     "PEERS_DIRTY",
     "PEERS_WINDOWS",
+    "PEERS_OFFSET",
 ];
 
 /// An MPI library, whose benchmark is built.

@@ -153,6 +153,7 @@ fn start(
         ("PEERS_BIND", "core".to_owned()),
         ("PEERS_DIRTY", flag(arguments.dirty)),
         ("PEERS_WINDOWS", flag(arguments.own_memory)),
+        ("PEERS_OFFSET", arguments.offset.to_string()),
     ];
     let crowded = ranks as usize > cores();
     let mut groups = Vec::new();
