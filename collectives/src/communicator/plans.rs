@@ -19,7 +19,7 @@ use super::shared::{Shared, mix};
 use super::start::Request;
 use super::support;
 use crate::error::{Error, Result};
-use crate::execute::{Answered, Direct, Planned};
+use crate::execute::{Answered, Direct, Past, Planned};
 use crate::reduction::{How, Order};
 use crate::signature::CallKind;
 use crate::{Algorithm, DataType, ReduceOp, Reduction, ReductionKind};
@@ -229,6 +229,12 @@ impl Shared {
             shown: choice.template.shows_puts() && self.size() > 1,
             tells,
             hash: hash as u32,
+            past: Past::of(
+                &program,
+                geometry.section(),
+                geometry.count() * element,
+                self.neighbours(),
+            ),
             program,
             direct: None,
             unanswered: None,

@@ -169,6 +169,14 @@ impl Shared {
         self.members.len() as u32
     }
 
+    /// The ranks of this one's machine, with itself.
+    pub(crate) fn neighbours(&self) -> u32 {
+        let node = |member: u32| self.world.graph.node_of_rank(member);
+        let own = node(self.world.rank);
+        let here = self.members.iter().filter(|member| node(**member) == own);
+        here.count() as u32
+    }
+
     /// Fails at once if a member is known to be dead already.
     pub(crate) fn check_dead(&self, dead: &[u32]) {
         if let Some(rank) = dead.iter().find_map(|member| self.rank_of(*member)) {

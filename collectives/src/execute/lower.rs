@@ -10,7 +10,7 @@ mod show;
 
 use std::collections::VecDeque;
 
-use unisono_hal::{Batch, Call, Reduce, Scale};
+use unisono_hal::{Batch, Call, CopyPieces, Reduce, Scale};
 use unisono_plan::{Action, Blocks, Buffer, Op as PlanOp, Place, Step, Value, ir};
 
 use super::op::Op;
@@ -237,6 +237,7 @@ impl Lowering<'_> {
                 ..
             } if self.peers[*from as usize].lies == Lies::Copied => {}
             Action::Copy { dst, src } => {
+                let past = is_past(op, dst);
                 let dst = self.resolve(op, dst, piece);
                 match *src {
                     Place::Peer {
@@ -246,17 +247,15 @@ impl Lowering<'_> {
                     } if op.planned.reads => self.read(op, &dst, (rank, buffer, blocks), piece),
                     _ => {
                         let src = self.resolve(op, src, piece);
-                        match op.planned.reads {
-                            true => self.stream_past(op, &dst, &src, piece),
-                            false => self.copy(op, &dst, &src, piece),
-                        }
+                        self.copy(op, &dst, &src, piece, past);
                     }
                 }
             }
             action if op.target.as_ref().is_some_and(|told| told.leaves(action)) => {}
             Action::Reduce { dst, a, b, last } => {
+                let past = is_past(op, dst);
                 let dst = self.resolve(op, dst, piece);
-                self.reduce(op, &dst, [a, b], *last, piece);
+                self.reduce(op, &dst, [a, b], [*last, past], piece);
             }
             Action::Put { to, value } => self.put(op, *to, value, piece, is_large),
         }
@@ -308,7 +307,7 @@ impl Lowering<'_> {
             Value::Copy(src) => {
                 let slot = self.peers[target].next_slot(&self.own, room);
                 let src = self.resolve(op, src, piece);
-                self.copy(op, &Resolved::packed(slot, src.blocks), &src, piece);
+                self.copy(op, &Resolved::packed(slot, src.blocks), &src, piece, false);
                 self.runs.push(Run {
                     address: slot,
                     bytes,
@@ -317,7 +316,7 @@ impl Lowering<'_> {
             Value::Reduce { a, b, last } => {
                 let slot = self.peers[target].next_slot(&self.own, room);
                 let dst = Resolved::packed(slot, value.blocks());
-                self.reduce(op, &dst, [a, b], *last, piece);
+                self.reduce(op, &dst, [a, b], [*last, false], piece);
                 self.runs.push(Run {
                     address: slot,
                     bytes,
@@ -394,19 +393,34 @@ impl Lowering<'_> {
         }
     }
 
-    fn copy(&mut self, op: &Op, dst: &Resolved, src: &Resolved, piece: u64) {
+    fn copy(&mut self, op: &Op, dst: &Resolved, src: &Resolved, piece: u64, past: bool) {
         merged(&op.planned, [dst, src], piece, |[dst, src], bytes| {
             if dst != src {
                 self.settle(dst, bytes);
-                self.stream.copy(dst, src, bytes);
+                self.stream.copy_strided(&CopyPieces {
+                    dst,
+                    src,
+                    bytes,
+                    repeat: 1,
+                    dst_stride: 0,
+                    src_stride: 0,
+                    streaming: past,
+                });
             }
         });
     }
 
-    fn reduce(&mut self, op: &Op, dst: &Resolved, operands: [&Place; 2], last: bool, piece: u64) {
+    /// `last` is for complete values, `past` for those that go past the caches.
+    fn reduce(
+        &mut self,
+        op: &Op,
+        dst: &Resolved,
+        operands: [&Place; 2],
+        [last, past]: [bool; 2],
+        piece: u64,
+    ) {
         let planned = &op.planned;
         let [a, b] = [0, 1].map(|at| self.operand(op, operands[at as usize], at, piece));
-        let streaming = last && self.is_past(op);
         let divisor = if last { planned.divisor } else { 0 };
         let user = match &op.reduction {
             Some(Reduction(How::User(user))) => Some(user.raw()),
@@ -438,7 +452,7 @@ impl Lowering<'_> {
                 dtype: planned.dtype,
                 reduction: planned.reduction,
                 divisor,
-                streaming,
+                streaming: past,
             });
         });
     }
@@ -555,4 +569,9 @@ impl Lowering<'_> {
             }
         }
     }
+}
+
+/// Whether what is written to a place goes past the caches.
+fn is_past(op: &Op, dst: &Place) -> bool {
+    (op.planned.past.as_ref()).is_some_and(|past| past.takes(dst))
 }

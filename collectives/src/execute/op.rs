@@ -12,6 +12,7 @@ use super::mark::Mark;
 use super::told::Target;
 
 use super::direct::Direct;
+use super::past::Past;
 use crate::error::{Error, Result};
 use crate::reduction::{How, Reduction};
 use crate::signature::Call;
@@ -41,6 +42,8 @@ pub(crate) struct Planned {
     pub tells: bool,
     /// A hash of all that ranks must agree on about how it runs.
     pub hash: u32,
+    /// What of the output is written past the caches.
+    pub past: Option<Past>,
     /// How the calling thread may run it by itself.
     pub direct: Option<Direct>,
     /// The same without answers: see [`Planned::of_call`].
@@ -208,6 +211,7 @@ impl Planned {
             shown: false,
             tells: false,
             hash: 0,
+            past: None,
             direct: None,
             unanswered: None,
         })

@@ -477,6 +477,13 @@ pub(super) fn in_memory(bytes: Ratio, ranks: u32) -> Ratio {
     Ratio::new(all.num.saturating_sub(held), all.den * ranks)
 }
 
+/// Whether messages of so many bytes of each of a machine's `ranks` ranks are more than its caches hold together, as far as
+/// costs are counted.
+#[must_use]
+pub fn exceeds_caches(bytes: u64, ranks: u32) -> bool {
+    u128::from(bytes) * u128::from(ranks) > SHARED_CACHE
+}
+
 /// What a core's cache holds, for each put that its ranks have under way if all send to all.
 fn cached_put(node_of: &[u32], nodes: usize, crowd: Ratio) -> u64 {
     let mut ranks = vec![0u64; nodes];

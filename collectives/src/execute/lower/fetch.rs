@@ -16,7 +16,7 @@
 
 use unisono_plan::{Action, Place, Step, Value, ir};
 
-use super::{Lowering, TOGETHER, WORTH};
+use super::{Lowering, TOGETHER, WORTH, is_past};
 use crate::execute::op::Op;
 use crate::execute::peer::Lies;
 
@@ -105,8 +105,9 @@ impl Lowering<'_> {
             if let Action::Copy { dst, src } = &step.action
                 && let Place::Slot { from, .. } = *src
             {
+                let past = is_past(op, dst);
                 let (dst, src) = (self.resolve(op, dst, piece), self.resolve(op, src, piece));
-                self.copy(op, &dst, &src, piece);
+                self.copy(op, &dst, &src, piece, past);
                 self.peers[from as usize].lies = Lies::Copied;
             }
         }

@@ -4,8 +4,8 @@
 //! lie there, behind the words. Who waits for the signal keeps them for the rest of the call, as the line is soon
 //! another put's.
 
-use unisono_hal::{CopyPieces, Read};
-use unisono_plan::{Blocks, Buffer, Op as PlanOp, Place};
+use unisono_hal::Read;
+use unisono_plan::{Blocks, Buffer, Place};
 
 use super::Lowering;
 use crate::execute::op::{Op, PEER_ENDS};
@@ -14,8 +14,6 @@ use crate::execute::place::{Resolved, merged};
 
 /// Bytes of a rank's two addresses: of its input and its output.
 const TOLD: u64 = PEER_ENDS;
-/// Copies of so many bytes that nobody reads in this call are written past the caches, and results of messages that long.
-const LONG: u64 = 1 << 20;
 
 impl Lowering<'_> {
     /// Before the first signal to a peer: tells it where this rank's buffers are.
@@ -77,31 +75,6 @@ impl Lowering<'_> {
             }
             _ => self.resolve(op, place, piece),
         }
-    }
-
-    /// Copies what is not read again in this call: long ones need not leave it in the caches.
-    pub(super) fn stream_past(&mut self, op: &Op, dst: &Resolved, src: &Resolved, piece: u64) {
-        merged(&op.planned, [dst, src], piece, |[dst, src], bytes| {
-            if dst != src {
-                self.settle(dst, bytes);
-                self.stream.copy_strided(&CopyPieces {
-                    dst,
-                    src,
-                    bytes,
-                    repeat: 1,
-                    dst_stride: 0,
-                    src_stride: 0,
-                    streaming: bytes >= LONG,
-                });
-            }
-        });
-    }
-
-    /// Whether a result that was read of the peers is long, and nobody's operand.
-    pub(super) fn is_past(&self, op: &Op) -> bool {
-        let planned = &op.planned;
-        let bytes = planned.geometry.count() * planned.element;
-        planned.reads && planned.program.op == PlanOp::ReduceScatter && bytes >= LONG
     }
 
     /// Where this rank keeps what a peer told.

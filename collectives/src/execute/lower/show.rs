@@ -24,9 +24,9 @@ impl Lowering<'_> {
             Value::Empty => {}
             Value::Copy(src) => {
                 let src = self.resolve(op, src, piece);
-                self.copy(op, &dst, &src, piece);
+                self.copy(op, &dst, &src, piece, false);
             }
-            Value::Reduce { a, b, last } => self.reduce(op, &dst, [a, b], *last, piece),
+            Value::Reduce { a, b, last } => self.reduce(op, &dst, [a, b], [*last, false], piece),
         }
     }
 }

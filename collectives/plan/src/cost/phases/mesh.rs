@@ -2,6 +2,7 @@
 
 use crate::ir::Op;
 
+use super::super::fabric::in_memory;
 use super::super::pattern::Pattern;
 use super::super::rate::{Rate, Ratio};
 use super::{Message, Overlap, Phase, Work};
@@ -151,7 +152,8 @@ pub(super) fn windows(work: &mut Work, op: Op, m: &Message<'_>) {
 
 /// The plan that reads the peers' memory: "enter" and "done", and one pass over the data, each peer's by a call of the
 /// operating system. The root of a broadcast copies while others read: the slower sets the pace. What is reduced is added
-/// up when it has been read.
+/// up when it has been read. What is not goes right to the output, by way of the caches: the kernel fetches each line from
+/// memory before it overwrites it, where that is in no cache. Copies out of slots go past them there.
 pub(super) fn reads(work: &mut Work, op: Op, m: &Message<'_>) {
     let mesh = m.fabric.mesh;
     let Some(reads) = m.fabric.crowded_reads() else {
@@ -172,6 +174,11 @@ pub(super) fn reads(work: &mut Work, op: Op, m: &Message<'_>) {
     work.rounds(read.with_fan(fan), 1, bytes, Overlap::Latency);
     if op.reduces() {
         work.added_ps += reads.added.time(m.rest);
+    } else {
+        // As much of what is read as of all that comes.
+        let fetched = in_memory(m.s, m.fabric.ranks());
+        let part = fetched.times(all.num).over(all.den);
+        work.stalled_ps += rate.time(part.times(m.s.den).over(m.s.num.max(1)));
     }
     if op == Op::AllReduce {
         work.signals(mesh, 1);
