@@ -182,7 +182,7 @@ fn long_calls_are_read_by_themselves_and_not_where_that_is_off() {
             2,
             move |options| options.memory.single_copy = single_copy,
             move |world| {
-                let plan = world.explain(Op::AllToAll, 64 << 20, DataType::F32);
+                let plan = world.explain(Op::AllToAll, 4 << 20, DataType::F32);
                 let plan = plan.expect("a plan");
                 assert_eq!(plan.algorithm() == "mesh_read", single_copy, "{plan}");
                 world.finalize().expect("finalize");
