@@ -233,7 +233,7 @@ impl Shared {
                 &program,
                 geometry.section(),
                 geometry.count() * element,
-                self.neighbours(),
+                || self.neighbours(),
             ),
             program,
             direct: None,

@@ -18,10 +18,15 @@ pub(crate) struct Past {
 }
 
 impl Past {
-    /// Of a program over a message of so many bytes that is one of `neighbours` ranks of one machine. `None` where all
-    /// stays in the caches. `section` is how many blocks are numbered together.
-    pub(crate) fn of(program: &Program, section: u32, bytes: u64, neighbours: u32) -> Option<Self> {
-        if bytes < LONG || !exceeds_caches(bytes, neighbours) {
+    /// Of a program over a message of so many bytes, on one of `neighbours` ranks of one machine, which long messages alone
+    /// ask for. `None` where all stays in the caches. `section` is how many blocks are numbered together.
+    pub(crate) fn of(
+        program: &Program,
+        section: u32,
+        bytes: u64,
+        neighbours: impl FnOnce() -> u32,
+    ) -> Option<Self> {
+        if bytes < LONG || !exceeds_caches(bytes, neighbours()) {
             return None;
         }
         let mut read = vec![false; program.blocks as usize];
@@ -109,7 +114,7 @@ mod tests {
             turns: false,
         };
         let program = Template::from(algorithm).generate(&shape).expect("a plan");
-        Past::of(&program, RANKS, bytes, RANKS)
+        Past::of(&program, RANKS, bytes, || RANKS)
     }
 
     fn out(block: u32) -> Place {

@@ -1,6 +1,6 @@
 //! Runs cases on ranks that are threads, and gives their logs.
 
-use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use unisono::bootstrap::NodeId;
@@ -41,9 +41,7 @@ pub enum Transport {
 /// If a rank cannot join, or a call fails.
 #[must_use]
 pub fn record(ranks: u32, transport: Transport) -> Vec<(Case, Log)> {
-    // There is one recorder, and there may be several tests.
-    static ONE: Mutex<()> = Mutex::new(());
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     let cases: Arc<[Case]> = Case::all(ranks)
         .filter(|case| !case.shares_memory() || transport == Transport::Memory)
         .chain(Case::hierarchical(ranks).filter(|_| transport == Transport::Nodes))
@@ -74,6 +72,12 @@ pub fn record(ranks: u32, transport: Transport) -> Vec<(Case, Log)> {
         },
     );
     logs.into_iter().next().unwrap_or_default()
+}
+
+/// There is one recorder, and there may be several tests: nobody else records while the result lives.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn adjust(options: &mut InitOptions, transport: Transport) {

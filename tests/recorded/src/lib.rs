@@ -12,6 +12,8 @@
 //!    promises: commands of one queue run in order, and a WAIT comes after its SIGNAL. Vector clocks
 //!    show that no access depends on anything else, so one schedule speaks for all.
 //!
+//! [`copied`] counts what else the commands say.
+//!
 //! A proof that accepts everything is worth nothing: [`drops`] and [`swaps`] are the ways in which a
 //! program can lose or confuse one signal, and [`replay`] must refuse each.
 
@@ -20,6 +22,7 @@ mod command;
 mod job;
 mod log;
 mod mutation;
+mod past;
 mod program;
 mod replay;
 mod tap;
@@ -28,5 +31,6 @@ pub use case::{Case, OPS};
 pub use job::{Transport, record};
 pub use log::Log;
 pub use mutation::{Mutation, drops, swaps};
+pub use past::{Copied, copied};
 pub use program::{Flag, Line, Program};
 pub use replay::{Fault, replay};

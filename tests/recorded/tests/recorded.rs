@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use unisono::plan::template::Family;
-use unisono_recorded::{Case, Mutation, Program, Transport, drops, record, replay, swaps};
+use unisono_recorded::{Case, Mutation, Program, Transport, copied, drops, record, replay, swaps};
 use unisono_tests::{Count, Rng, soaking};
 
 /// The most ranks; the full ones are what a soak runs.
@@ -83,4 +83,18 @@ fn what_ranks_do_over_tcp() {
 #[test]
 fn what_ranks_do_on_two_nodes() {
     prove(Transport::Nodes);
+}
+
+#[test]
+fn results_go_past_the_caches_where_these_do_not_hold_them() {
+    const RANKS: u32 = 4;
+    for (bytes, past) in [(2 << 20, false), (8 << 20, true)] {
+        let copied = copied(RANKS, bytes);
+        let all = u64::from(RANKS) * bytes as u64;
+        assert_eq!(
+            copied.all, all,
+            "every byte of every output is copied to it once"
+        );
+        assert_eq!(copied.past, if past { all } else { 0 }, "{bytes} bytes");
+    }
 }

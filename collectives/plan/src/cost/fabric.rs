@@ -477,8 +477,8 @@ pub(super) fn in_memory(bytes: Ratio, ranks: u32) -> Ratio {
     Ratio::new(all.num.saturating_sub(held), all.den * ranks)
 }
 
-/// Whether messages of so many bytes of each of a machine's `ranks` ranks are more than its caches hold together, as far as
-/// costs are counted.
+/// Whether messages of so many bytes of each of a machine's `ranks` ranks are more than its caches hold together: 16 MiB, as
+/// costs are counted, whatever the machine has. Any thread.
 #[must_use]
 pub fn exceeds_caches(bytes: u64, ranks: u32) -> bool {
     u128::from(bytes) * u128::from(ranks) > SHARED_CACHE

@@ -324,6 +324,21 @@ mod tests {
         let mut nonce = Nonce::default();
         // SAFETY: a buffer of this many bytes.
         unsafe { process.read(nonce.as_mut_ptr(), at, nonce.len()) }.unwrap();
+        // Wherever they are read to.
+        let mut page = vec![0_u8; 8192];
+        let start = page.as_ptr().align_offset(4096);
+        let mut read_to = |offset: usize| {
+            let to = &mut page[start + offset..][..4000];
+            // SAFETY: a buffer of so many bytes.
+            unsafe { process.read(to.as_mut_ptr(), at, to.len()) }.unwrap();
+            to.to_vec()
+        };
+        let plain = read_to(0);
+        assert!(
+            [1, 16, 31, 32]
+                .into_iter()
+                .all(|offset| read_to(offset) == plain)
+        );
         let token = Token { nonce, ..blind };
         let [first, second] = [0, 1].map(|_| Process::reach(&token).unwrap());
         assert!(Arc::ptr_eq(&first, &second));
