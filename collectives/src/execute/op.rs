@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use unisono_plan::geometry::Sizes;
-use unisono_plan::{Blocks, Algorithm, Geometry, Op as PlanOp, Program, Shape};
+use unisono_plan::{Algorithm, Blocks, Geometry, Op as PlanOp, Program, Shape};
 
 use super::aside::Aside;
 use super::mark::Mark;

@@ -507,13 +507,7 @@ impl Around<'_> {
     }
 
     #[inline]
-    fn wait(
-        &mut self,
-        words: &[u64; 3],
-        from: u32,
-        land: Option<(u64, u64)>,
-        shown: bool,
-    ) -> bool {
+    fn wait(&mut self, words: &[u64; 3], from: u32, land: Option<(u64, u64)>, shown: bool) -> bool {
         let (own, number) = (self.own, self.number);
         let words_of = |peer: &Peer| (peer.compared != number).then_some(words);
         let peer = &mut self.peers[from as usize];

@@ -32,8 +32,8 @@ impl State {
                     && theirs.sequence == ours.sequence
                     && *theirs != ours
             };
-            let raised = peer.raised_words(own).filter_map(Call::from_words);
-            raised.filter(differs).next().map(|theirs| {
+            let mut raised = peer.raised_words(own).filter_map(Call::from_words);
+            raised.find(differs).map(|theirs| {
                 Error::Mismatch(Mismatch {
                     rank: own.rank,
                     ours,
