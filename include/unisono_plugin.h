@@ -417,7 +417,7 @@ typedef struct unisono_command_signal {
 
 typedef struct unisono_command_wait {
   unisono_command head;
-  uint64_t flag;    /* memory that the waiting process owns */
+  uint64_t flag;    /* memory that the waiting process owns; a CPU's may be imported */
   uint64_t counter;
   uint64_t words[3]; /* with CMD_WORDS: a difference is ERR_MISMATCH */
 } unisono_command_wait;

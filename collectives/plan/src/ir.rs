@@ -65,7 +65,7 @@
 //! executor may write the value once, in a slot of its own memory, after waiting for a free slot of all the channels, and
 //! signal once that it is there, where all look. The slots and signals of these are counted by themselves, one a group: as
 //! each channel has one put of each group and holds at most `D`, the slot of a group is free when that of the `D`-th next
-//! one is needed.
+//! one is needed. (So it is with as many flags, and places for short ones, as an executor lets a channel hold of these.)
 //!
 //! # Rules that every program keeps, and that the verifier checks
 //!

@@ -167,6 +167,8 @@ pub(crate) enum Lies {
 pub(crate) struct Own {
     pub rank: u32,
     pub arena: Arena,
+    /// Whether all ranks may show each other what they put.
+    pub shows: bool,
     /// What the arena says, worked out once.
     flags: u32,
     few_flags: u32,
@@ -211,12 +213,18 @@ impl Own {
         Self {
             rank,
             arena,
+            shows: false,
             flags: arena.data_flags(),
             few_flags: arena.few_flags(),
             medium_places: arena.medium_places(),
             small_bytes: arena.small_bytes(),
             medium_bytes: arena.medium_bytes(),
         }
+    }
+
+    /// The same where ranks may show each other what they put, or not.
+    pub(crate) fn that_shows(self, shows: bool) -> Self {
+        Self { shows, ..self }
     }
 
     /// The place of a medium put.

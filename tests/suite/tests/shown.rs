@@ -211,6 +211,45 @@ fn blocks_of_different_sizes_are_shown_too() {
     );
 }
 
+/// While a call waits for long it is looked whether peers have called something else. Nobody has, though counts of an
+/// all_to_all_v are of a pair each, and what stands for it while owed signals are made up for does not know them.
+#[test]
+fn who_is_late_has_called_the_same() {
+    let _limit = watchdog("who_is_late_has_called_the_same", LIMIT);
+    threads(
+        3,
+        |_| {},
+        |world| {
+            let rank = world.rank();
+            for late in 0..3 {
+                let mut data = [u64::from(rank); 4];
+                for _ in 0..5 {
+                    world.broadcast(&mut data, 0).expect("broadcast");
+                    assert_eq!(data, [0; 4]);
+                }
+                if rank == late {
+                    std::thread::sleep(Duration::from_millis(450));
+                }
+                let counts = |to: u32| (rank + to + 1) as usize;
+                let counts = [counts(0), counts(1), counts(2)];
+                let sent = vec![rank; counts.iter().sum()];
+                let mut got = vec![9; sent.len()];
+                let calls =
+                    world.group(|calls| calls.all_to_all_v(&sent, &counts, &mut got, &counts));
+                calls.expect("all_to_all_v");
+                let expected = (0..3).flat_map(|from| vec![from; counts[from as usize]]);
+                assert!(expected.eq(got.iter().copied()), "{got:?}");
+                let mut sum = [1_u32];
+                world
+                    .all_reduce_in_place(&mut sum, ReduceOp::Sum)
+                    .expect("all_reduce");
+                assert_eq!(sum, [3]);
+            }
+            world.finalize().expect("finalize");
+        },
+    );
+}
+
 #[test]
 fn ranks_that_share_no_memory_are_told_so() {
     threads(

@@ -1,6 +1,7 @@
 //! The mesh in shared memory: what all need each rank writes once, into memory of its own, and all read it there.
 //!
-//! The other meshes write it once for each peer. Here each put with data is to everybody and is *shown* ([`crate::ir`]).
+//! The other meshes write it once for each peer. Here each put with data, and each of a barrier, is to everybody and is
+//! *shown* ([`crate::ir`]).
 //! So it is for ranks that all map each other's memory, and whose own cores read it: then a byte that several ranks of a
 //! core need comes to that core once, and so does what tells of it.
 //!

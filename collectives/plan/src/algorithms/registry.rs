@@ -205,8 +205,8 @@ impl Algorithm {
         self == Algorithm::MeshRead
     }
 
-    /// Whether each rank shows what it puts: all its puts with data are to everybody, and lie once in its own memory
-    /// ([`crate::ir`], *Shown puts*).
+    /// Whether each rank shows what it puts: all its puts with data, and the signals of a barrier, are to everybody, and lie
+    /// once in its own memory ([`crate::ir`], *Shown puts*).
     #[must_use]
     pub fn shows_puts(self) -> bool {
         matches!(self, Algorithm::MeshShared | Algorithm::MeshSharedOneShot)

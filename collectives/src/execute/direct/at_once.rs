@@ -1,8 +1,8 @@
 //! What comes in a row in short programs, done in one go.
 //!
 //! A put to a peer whose memory is mapped takes three moves, and so does one that comes from it. Each of them looks up
-//! that peer and how it is reached, which is most of what there is to do for a few bytes. [`Move::Put`] and [`Move::Get`]
-//! stand before such moves and do what these do. Where one cannot, as something has not come yet or the peer is reached
+//! that peer and how it is reached, which is most of what there is to do for a few bytes. [`Move::Put`],
+//! [`Move::PutToAll`] and [`Move::Get`] stand before such moves and do what these do. Where one cannot, as something has not come yet or the peer is reached
 //! in another way, nothing was done, and the moves behind it are run one by one.
 #![allow(
     unsafe_code,

@@ -33,6 +33,9 @@ impl Lowering<'_> {
             Way::Mapped { bell, .. } => bell,
             Way::Own | Way::Posted(_) => 0,
         };
+        if !is_first && bell == 0 {
+            return;
+        }
         let Line { flag, counter } = raised;
         // With each group, as some peer may have heard nothing of this call.
         let words = is_first.then(|| op.words_to(to));

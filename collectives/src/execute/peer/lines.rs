@@ -249,20 +249,24 @@ impl Peer {
         }
     }
 
-    /// The words beside all flags that the peer has raised and this rank has not waited for, of a peer whose memory is the
-    /// CPU's.
+    /// The words beside all flags that the peer has raised and this rank has not waited for, where ranks show each other what
+    /// they put.
     #[allow(unsafe_code, reason = "reads flags")]
     pub(in crate::execute) fn raised_words(&self, own: &Own) -> impl Iterator<Item = [u64; 3]> {
-        let is_plain = matches!(self.way, Way::Mapped { inline: true, .. });
-        let flags = if is_plain { own.flags } else { 0 };
+        let is_seen = own.shows && matches!(self.way, Way::Mapped { .. });
+        let flags = if is_seen { own.flags } else { 0 };
         let lines = (0..flags).flat_map(|flag| {
             let shown = self.shown_line(own, flag.into());
             [self.awaits(flag), shown]
         });
-        // SAFETY: of this rank's own arena and of the peer's, which the lane keeps imported; the lane's lock is held. The
-        // stream may be at a counter, which is read as one word.
+        // SAFETY: of this rank's own arena and of the peer's, which the lane keeps imported and a CPU works in; the lane's lock
+        // is held. A plugin's stream may be at a counter nevertheless, which both read and write as one word.
         let raised = lines.filter(|line| unsafe { flag::is_raised(line.flag, line.counter) });
-        raised.map(|line| arena::words(line.flag))
+        raised.map(|line| {
+            // Of a flag that is seen raised, all words that were written before.
+            std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
+            arena::words(line.flag)
+        })
     }
 
     /// Something of so many bytes is about to be shown: asks for the lines of what comes a little later.

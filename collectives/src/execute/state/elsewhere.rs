@@ -22,7 +22,7 @@ impl State {
         }
         self.looked_elsewhere = Some(now);
         let (op, own) = (self.main.current()?, &self.common.own);
-        if op.call.kind == CallKind::SendRecv {
+        if !own.shows || op.call.kind == CallKind::SendRecv {
             return None;
         }
         self.common.peers.iter().find_map(|peer| {
@@ -30,7 +30,7 @@ impl State {
             let differs = |theirs: &Call| {
                 theirs.kind != CallKind::SendRecv
                     && theirs.sequence == ours.sequence
-                    && *theirs != ours
+                    && *theirs != told_alike(ours, theirs)
             };
             let mut raised = peer.raised_words(own).filter_map(Call::from_words);
             raised.find(differs).map(|theirs| {
@@ -42,5 +42,17 @@ impl State {
                 })
             })
         })
+    }
+}
+
+/// This rank's call, but that of an all_to_all_v no counts are compared: what stands for it here may not know those of the
+/// pair, and a wait for them looks where they are.
+fn told_alike(ours: Call, theirs: &Call) -> Call {
+    match [ours.kind, theirs.kind] {
+        [CallKind::AllToAllV, CallKind::AllToAllV] => Call {
+            count: theirs.count,
+            ..ours
+        },
+        _ => ours,
     }
 }

@@ -70,7 +70,8 @@ impl State {
         let arena = self.common.own.arena;
         // A rank alone has no flags. Those that it raises itself, of what it shows, are others' to wait for: these would
         // take it for shown.
-        let others = |peer: &&Peer| !matches!(peer.way, Way::Own) && peer.near.signal_host != 0;
+        let own = self.common.own.rank;
+        let others = |peer: &&Peer| peer.rank != own && peer.near.signal_host != 0;
         for peer in self.common.peers.iter().filter(others) {
             for offset in arena.flags_of(peer.rank) {
                 crate::arena::poison(peer.near.signal_host + offset);
