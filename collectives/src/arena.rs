@@ -314,8 +314,8 @@ pub(crate) fn set(word: u64, value: u64) {
     unsafe { AtomicU64::from_ptr(word as *mut u64) }.store(value, Ordering::Release);
 }
 
-/// The words beside the counter of a flag in the caller's own arena, or in one that it has imported. A peer may be writing those of a
-/// later call, the first word first: it is read last, so that a mix is taken for the later call's.
+/// The words beside the counter of a flag in the caller's own arena, or in one that it has imported. A peer may be writing
+/// those of a later call, the first word first: it is read last, so that a mix is taken for the later call's.
 #[allow(unsafe_code, reason = "flags are words at addresses of the arena")]
 pub(crate) fn words(flag: u64) -> [u64; 3] {
     use std::sync::atomic::{AtomicU64, Ordering};

@@ -83,7 +83,7 @@ fn disagree_after(
         match over {
             Over::Memory => {}
             Over::Streams => options.direct = false,
-            Over::SomeStreams => options.direct = options.rank % 2 == 0,
+            Over::SomeStreams => options.direct = options.rank.is_multiple_of(2),
             Over::Tcp => options.without_links = vec!["shm".to_owned()],
         }
     };

@@ -2,8 +2,8 @@
 //!
 //! A put to a peer whose memory is mapped takes three moves, and so does one that comes from it. Each of them looks up
 //! that peer and how it is reached, which is most of what there is to do for a few bytes. [`Move::Put`],
-//! [`Move::PutToAll`] and [`Move::Get`] stand before such moves and do what these do. Where one cannot, as something has not come yet or the peer is reached
-//! in another way, nothing was done, and the moves behind it are run one by one.
+//! [`Move::PutToAll`] and [`Move::Get`] stand before such moves and do what these do. Where one cannot, as something has
+//! not come yet or the peer is reached in another way, nothing was done, and the moves behind it are run one by one.
 #![allow(
     unsafe_code,
     reason = "copies and raises flags at the addresses of calls and arenas"
@@ -306,7 +306,12 @@ mod tests {
         let steps: Vec<u32> = (0..moves.len() as u32).collect();
         let (all, of) = shorten(moves, &steps, true);
         assert_eq!(all.len(), of.len());
-        let is_new = |step: &Move| matches!(step, Move::Put { .. } | Move::Get { .. });
+        let is_new = |step: &Move| {
+            matches!(
+                step,
+                Move::Put { .. } | Move::PutToAll { .. } | Move::Get { .. }
+            )
+        };
         let old: Vec<u32> = (all.iter().zip(&of))
             .filter(|(step, _)| !is_new(step))
             .map(|(_, number)| *number)
@@ -342,6 +347,31 @@ mod tests {
                 (3, Move::Put { bytes: 0, .. }),
             ]
         ));
+    }
+
+    #[test]
+    fn what_is_shown_is_put_to_all_at_once() {
+        let rooms = [1, 2].map(|to| Move::Room { to, bytes: 4 });
+        let shown = [
+            Move::Show { bytes: 4 },
+            copy(fill(), Spot(8), 4),
+            Move::Tell,
+        ];
+        let moves = [&rooms[..], &shown].concat();
+        let all = shortened(&moves);
+        assert!(matches!(
+            all[..],
+            [(
+                0,
+                Move::PutToAll {
+                    src: Spot(8),
+                    bytes: 4
+                }
+            )]
+        ));
+        let halves = [copy(fill(), Spot(0), 2), copy(fill(), Spot(64), 2)];
+        let moves = [&rooms[..], &shown[..1], &halves, &shown[2..]].concat();
+        assert!(shortened(&moves).is_empty(), "filled by more than one copy");
     }
 
     #[test]
