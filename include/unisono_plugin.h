@@ -353,7 +353,9 @@ typedef struct unisono_memory_table { /* [any] */
  * {u64 value, u64 seen}. SIGNAL: value += 1, then the flag's counter = value. WAIT: value += 1,
  * then until (int64)(flag - value) >= 0. So no command holds an absolute number, and a batch can be
  * replayed. `seen` is the last flag value read: a WAIT that it satisfies need not read the flag.
- * A flag that is 2^61 or more ahead of value is an abort: the wait ends and compares no words. */
+ * A flag that is 2^61 or more ahead of value is an abort: the wait ends and compares no words. A WAIT's flag lies in the
+ * rank's own memory, so that its abort can raise it; where the device is a CPU also in memory that it has imported, whose
+ * owner alone raises it: such a wait ends with the stream's `abort`. */
 enum {
   UNISONO_CMD_COPY = 1, UNISONO_CMD_REDUCE = 2, UNISONO_CMD_SIGNAL = 3, UNISONO_CMD_WAIT = 4,
   UNISONO_CMD_PUT = 5, UNISONO_CMD_RECORD = 6, UNISONO_CMD_WAIT_EVENT = 7,
@@ -415,7 +417,7 @@ typedef struct unisono_command_signal {
 
 typedef struct unisono_command_wait {
   unisono_command head;
-  uint64_t flag;    /* memory that the waiting process owns */
+  uint64_t flag;    /* memory that the waiting process owns; a CPU's may be imported */
   uint64_t counter;
   uint64_t words[3]; /* with CMD_WORDS: a difference is ERR_MISMATCH */
 } unisono_command_wait;

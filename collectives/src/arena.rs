@@ -14,6 +14,9 @@
 //! line F+3..     counters, 16 bytes each, on lines of their own        (local)
 //! ```
 //!
+//! The block of this rank's pair with itself has the data flags that this rank raises for all at once, when it has shown
+//! something, and its small places what is shown: the others wait for them, and read, here.
+//!
 //! A put takes the next data flag and, if it is large, the next of the D slots. Between CPUs that share memory a put of
 //! up to [`INLINE`] bytes lies in the second half of its flag's line, where the peer reads it with
 //! the flag: one cache line goes from core to core and not two. One of up to [`Arena::small_bytes`] has a place of its
@@ -68,8 +71,10 @@ pub struct Arena {
 pub enum Counter {
     /// Waits for the peer's data flag n.
     DataWait(u32),
-    /// Raises the peer's data flag n.
+    /// Raises the peer's data flag n; of the pair with itself, that of what this rank shows.
     DataSignal(u32),
+    /// Waits for data flag n of what the peer shows.
+    ShownWait(u32),
     /// Waits for a credit for the next put.
     CreditWait,
     /// Gives credits back.
@@ -178,12 +183,13 @@ impl Arena {
         let index = match counter {
             Counter::DataWait(flag) => u64::from(flag),
             Counter::DataSignal(flag) => flags + u64::from(flag),
-            Counter::CreditWait => 2 * flags,
-            Counter::CreditSignal => 2 * flags + 1,
-            Counter::DoorbellSignal => 2 * flags + 2,
-            Counter::DoorbellWait => 2 * flags + 3,
-            Counter::DoneSignal => 2 * flags + 4,
-            Counter::DoneWait => 2 * flags + 5,
+            Counter::ShownWait(flag) => 2 * flags + u64::from(flag),
+            Counter::CreditWait => 3 * flags,
+            Counter::CreditSignal => 3 * flags + 1,
+            Counter::DoorbellSignal => 3 * flags + 2,
+            Counter::DoorbellWait => 3 * flags + 3,
+            Counter::DoneSignal => 3 * flags + 4,
+            Counter::DoneWait => 3 * flags + 5,
         };
         self.credit_flag(peer) + 3 * LINE + index * COUNTER
     }
@@ -274,7 +280,7 @@ impl Arena {
 
     fn block_bytes(&self) -> u64 {
         let flags = u64::from(self.data_flags());
-        let counters = (2 * flags + 6) * COUNTER;
+        let counters = (3 * flags + 6) * COUNTER;
         (flags + 3) * LINE + counters.next_multiple_of(LINE)
     }
 }
@@ -308,8 +314,8 @@ pub(crate) fn set(word: u64, value: u64) {
     unsafe { AtomicU64::from_ptr(word as *mut u64) }.store(value, Ordering::Release);
 }
 
-/// The words beside the counter of a flag in the caller's own arena. A peer may be writing those of a
-/// later call, the first word first: it is read last, so that a mix is taken for the later call's.
+/// The words beside the counter of a flag in the caller's own arena, or in one that it has imported. A peer may be writing
+/// those of a later call, the first word first: it is read last, so that a mix is taken for the later call's.
 #[allow(unsafe_code, reason = "flags are words at addresses of the arena")]
 pub(crate) fn words(flag: u64) -> [u64; 3] {
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -342,6 +348,7 @@ mod tests {
                 take(arena.data_flag(peer, flag), LINE);
                 take(arena.counter(peer, Counter::DataWait(flag)), COUNTER);
                 take(arena.counter(peer, Counter::DataSignal(flag)), COUNTER);
+                take(arena.counter(peer, Counter::ShownWait(flag)), COUNTER);
             }
             take(arena.credit_flag(peer), LINE);
             take(arena.doorbell_flag(peer), LINE);

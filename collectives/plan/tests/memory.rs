@@ -46,6 +46,7 @@ fn grows(algorithm: Algorithm, ranks: u32) -> usize {
         | Algorithm::MeshTwoShot
         | Algorithm::MeshRead
         | Algorithm::MeshShared
+        | Algorithm::MeshSharedOneShot
         // A rank has a parent and two children in each tree.
         | Algorithm::DoubleBinaryTree => 0,
         // A few steps for each level.

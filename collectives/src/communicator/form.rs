@@ -75,7 +75,7 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
     let stream = world.device.stream(0)?;
     let supports = peers.supports;
     let lane = Arc::new(Lane::new(
-        Own::new(forming.rank, forming.arena),
+        Own::new(forming.rank, forming.arena).that_shows(peers.shares.is_ok()),
         peers.peers,
         world.device.clone(),
         stream,

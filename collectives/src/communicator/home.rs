@@ -120,6 +120,8 @@ impl Homes {
     pub(super) fn near(&self, kind: &Kind) -> Near {
         let near = self.of(kind).map_or_else(Near::default, |home| home.near);
         match (kind, &self.direct) {
+            // What it shows.
+            (Kind::Own, Some(direct)) => direct.near,
             (Kind::Posted(plugin), Some(direct)) if self.ends(plugin).sends == LinkEnd::Device => {
                 let Near {
                     sends, sends_link, ..

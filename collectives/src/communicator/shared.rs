@@ -376,14 +376,18 @@ impl Shared {
                 }
                 return true;
             }
-            Some(mut state) => match state.current() {
-                None => return false,
-                Some(op) => {
-                    let started = *op.started.get_or_insert(now);
-                    let passed = now.saturating_duration_since(started) >= op.deadline;
-                    passed.then_some((op.deadline, op.call.sequence))
+            Some(mut state) => {
+                let Some(op) = state.current() else {
+                    return false;
+                };
+                let started = *op.started.get_or_insert(now);
+                let passed = now.saturating_duration_since(started) >= op.deadline;
+                let overdue = passed.then_some((op.deadline, op.call.sequence));
+                if self.lane.look_elsewhere(&mut state, started, now) {
+                    return true;
                 }
-            },
+                overdue
+            }
         };
         if let Some((deadline, about)) = overdue {
             self.tell(deadline, about, None);

@@ -264,6 +264,16 @@ impl Lane {
         }
     }
 
+    /// Fails if a peer has called something else than the call that waits since then. True if it does.
+    pub(crate) fn look_elsewhere(&self, state: &mut State, since: Instant, now: Instant) -> bool {
+        let Some(error) = state.called_elsewhere(since, now) else {
+            return false;
+        };
+        self.fail_locked(state, error.clone());
+        self.report(&error);
+        true
+    }
+
     /// Fails with what is suspected, once nothing has explained it in time. True while it may be.
     pub(crate) fn look_at_suspicion(&self, now: Instant) -> bool {
         if !self.suspected.load(Ordering::Acquire) {

@@ -263,30 +263,34 @@ impl Lowering<'_> {
 
     fn await_data(&mut self, op: &Op, from: u32, blocks: Blocks, piece: u64) {
         let wait = self.note_wait(from);
-        let is_shown = op.planned.shown && !blocks.is_empty();
-        let bytes = (!is_shown).then(|| op.planned.packed(blocks, piece));
+        let shown = op.planned.shows(blocks);
+        let bytes = op.planned.packed(blocks, piece);
         let peer = &mut self.peers[from as usize];
         let words = (peer.compared != self.number).then(|| op.words_from(from));
         peer.compared = self.number;
         if let (Some(unchecked), Some(words)) = (&mut self.unchecked, words) {
-            let flag = self.own.arena.data_flag(from, peer.next_data(&self.own));
-            unchecked.expect(wait, peer.near.signal_host + flag, words);
+            let flag = match shown {
+                true => peer.shown_next(&self.own).flag,
+                false => {
+                    let flag = peer.next_data(&self.own);
+                    peer.near.signal_host + self.own.arena.data_flag(from, flag)
+                }
+            };
+            unchecked.expect(wait, flag, words);
         }
-        peer.await_data(&self.own, self.stream, words, blocks, bytes);
+        peer.await_data(&self.own, self.stream, words, blocks, (bytes, shown));
         if words.is_some() {
             self.keep_ends(op, from);
         }
     }
 
     fn put(&mut self, op: &Op, to: u32, value: &Value, piece: u64, is_large: bool) {
+        if op.planned.shows(value.blocks()) {
+            return self.show(op, to, value, piece);
+        }
         let target = to as usize;
         let words = (self.peers[target].signed != self.number).then(|| op.words_to(to));
         self.peers[target].signed = self.number;
-        if op.planned.shown && *value != Value::Empty {
-            self.show(op, to, value, piece);
-            self.peers[target].signal_data(&self.own, self.stream, words);
-            return;
-        }
         let bytes = op.planned.packed(value.blocks(), piece);
         let room = self.peers[target].room(&self.own, bytes);
         let rooms = self.peers[target].rooms(&self.own, room);

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use unisono_plan::geometry::Sizes;
-use unisono_plan::{Algorithm, Geometry, Op as PlanOp, Program, Shape};
+use unisono_plan::{Algorithm, Blocks, Geometry, Op as PlanOp, Program, Shape};
 
 use super::aside::Aside;
 use super::mark::Mark;
@@ -36,7 +36,7 @@ pub(crate) struct Planned {
     pub windowed: bool,
     /// Whether ranks read each other's buffers, wherever these are; not all of them need to.
     pub reads: bool,
-    /// Whether what it puts with data is shown to all: see [`unisono_plan::ir`].
+    /// Whether puts are shown to all: which of them, says [`shows`](Self::shows).
     pub shown: bool,
     /// Whether the root tells the others where its output is.
     pub tells: bool,
@@ -215,6 +215,14 @@ impl Planned {
             direct: None,
             unanswered: None,
         })
+    }
+}
+
+impl Planned {
+    /// Whether a put of these blocks is shown: those with data, and the signals of a barrier, which go to all as well.
+    #[inline]
+    pub(super) fn shows(&self, blocks: Blocks) -> bool {
+        self.shown && self.program.shows(blocks)
     }
 }
 

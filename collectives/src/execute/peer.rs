@@ -127,8 +127,10 @@ pub(crate) struct Peer {
     pub early: bool,
     /// Puts received when the last was asked to land elsewhere, that one included.
     asked: u64,
-    /// Puts that the peer has shown so far; of this rank itself those that it has.
+    /// Groups that the peer, or this rank itself, has shown so far.
     pub shown: u64,
+    /// Of this rank itself: puts of the group that has begun.
+    of_group: u32,
     /// Messages of send/recv so far, each way.
     pub messages_sent: u32,
     pub messages_received: u32,
@@ -165,6 +167,8 @@ pub(crate) enum Lies {
 pub(crate) struct Own {
     pub rank: u32,
     pub arena: Arena,
+    /// Whether all ranks may show each other what they put.
+    pub shows: bool,
     /// What the arena says, worked out once.
     flags: u32,
     few_flags: u32,
@@ -209,12 +213,18 @@ impl Own {
         Self {
             rank,
             arena,
+            shows: false,
             flags: arena.data_flags(),
             few_flags: arena.few_flags(),
             medium_places: arena.medium_places(),
             small_bytes: arena.small_bytes(),
             medium_bytes: arena.medium_bytes(),
         }
+    }
+
+    /// The same where ranks may show each other what they put, or not.
+    pub(crate) fn that_shows(self, shows: bool) -> Self {
+        Self { shows, ..self }
     }
 
     /// The place of a medium put.
@@ -265,6 +275,7 @@ impl Peer {
             early: false,
             asked: 0,
             shown: 0,
+            of_group: 0,
             messages_sent: 0,
             messages_received: 0,
             received_before: 0,
@@ -603,20 +614,23 @@ impl Peer {
         self.received += 1;
     }
 
-    /// Wait for the next put from the peer, which has these blocks, and so many bytes in all; `None` if it is shown.
+    /// Wait for the next put from the peer, which has these blocks, and so many bytes in all, and may be `shown`.
     pub(super) fn await_data(
         &mut self,
         own: &Own,
         stream: &mut Batch,
         words: Option<[u64; 3]>,
         blocks: Blocks,
-        bytes: Option<u64>,
+        (bytes, shown): (u64, bool),
     ) {
-        let flag = self.next_data(own);
-        match bytes {
-            Some(bytes) => self.take(own, blocks, bytes),
-            None => self.take_shown(own, blocks),
+        if shown {
+            let Line { flag, counter } = self.shown_next(own);
+            self.take_shown(own, blocks, bytes);
+            stream.wait(flag, counter, words);
+            return;
         }
+        let flag = self.next_data(own);
+        self.take(own, blocks, bytes);
         stream.wait(
             self.near.signal + own.arena.data_flag(self.rank, flag),
             self.counter(own, Counter::DataWait(flag)),
@@ -629,7 +643,7 @@ impl Peer {
         let Some(words) = self.owed.pop_front() else {
             return false;
         };
-        self.await_data(own, stream, Some(words), Blocks::NONE, Some(0));
+        self.await_data(own, stream, Some(words), Blocks::NONE, (0, false));
         if self.give_back(own) {
             self.release(own, stream);
         }

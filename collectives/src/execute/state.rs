@@ -1,5 +1,6 @@
 //! What a lane's lock guards: the tracks, the links, and what was called.
 
+mod elsewhere;
 mod ending;
 
 use std::sync::Arc;
@@ -56,6 +57,8 @@ pub(crate) struct State {
     pub(super) notices: Notices,
     /// After a failure: until when the waits are held at most.
     held: Option<Instant>,
+    /// When it was last looked whether a peer has called something else.
+    looked_elsewhere: Option<Instant>,
     /// Freed after the streams and the links.
     holdings: Holdings,
 }
@@ -83,6 +86,7 @@ impl State {
             recorded: None,
             notices: Notices::default(),
             held: None,
+            looked_elsewhere: None,
             holdings,
         }
     }

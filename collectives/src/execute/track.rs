@@ -446,12 +446,13 @@ impl Track {
                 from,
                 blocks,
                 bytes,
+                shown,
             } => {
                 waits_for = Some((from, step));
                 let peer = &mut common.peers[from as usize];
                 let words = (peer.compared != number).then(|| op.words_from(from));
                 peer.compared = number;
-                peer.await_data(own, batch, words, blocks, bytes);
+                peer.await_data(own, batch, words, blocks, (bytes, shown));
                 Handed::Done
             }
         });

@@ -167,7 +167,7 @@ abi_struct! {
     pub struct CommandWait = "unisono_command_wait" {
         /// See `unisono_plugin.h`.
         pub head: Command,
-        /// Memory that the waiting process owns
+        /// Memory that the waiting process owns; a CPU's may be imported
         pub flag: u64,
         /// See `unisono_plugin.h`.
         pub counter: u64,

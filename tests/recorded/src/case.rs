@@ -86,7 +86,10 @@ impl Case {
 
     /// Whether it is for ranks that all share memory.
     pub(crate) fn shares_memory(&self) -> bool {
-        self.reaches_peers() || self.algorithm == Family::from(Algorithm::MeshShared)
+        let shows = |algorithm: Algorithm| {
+            algorithm.shows_puts() && self.algorithm == Family::from(algorithm)
+        };
+        self.reaches_peers() || Algorithm::ALL.into_iter().any(shows)
     }
 
     /// The name of its communicator, by which its plan is forced.

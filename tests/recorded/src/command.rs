@@ -36,7 +36,7 @@ pub(crate) enum Command {
 pub(crate) unsafe fn decode(
     batch: *const u8,
     count: u32,
-    is_signal: impl Fn(u64) -> bool,
+    is_told: impl Fn(u64) -> bool,
 ) -> Vec<Command> {
     let mut at = batch;
     let mut commands = Vec::with_capacity(count as usize);
@@ -51,12 +51,12 @@ pub(crate) unsafe fn decode(
         }
         commands.push(match head.kind {
             kind::COPY => match read!(Copy, CommandCopy) {
-                Command::Copy(copy) if is_signal(copy.dst) => Command::Tell {
+                Command::Copy(copy) if is_told(copy.dst) => Command::Tell {
                     line: copy.dst,
                     // SAFETY: the caller says that it is there; two addresses are all that is written to a line.
                     ends: unsafe { (copy.src as usize as *const [u64; 2]).read() },
                 },
-                Command::Copy(copy) if is_signal(copy.src) => Command::Keep(copy),
+                Command::Copy(copy) if is_told(copy.src) => Command::Keep(copy),
                 copy => copy,
             },
             kind::READ => read!(Read, CommandRead),

@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::command::Command;
+use crate::program::flags::of_pair;
 
 /// What the ranks of a case gave their streams and links.
 #[derive(Clone, Debug, Default)]
@@ -148,9 +149,13 @@ pub(crate) fn allocated(is_signal: bool, at: Range<u64>) {
     });
 }
 
-/// Whether an address is of memory for flags.
-pub(crate) fn is_signal(address: u64) -> bool {
-    let found = with(|_, log| (log.signals.iter()).any(|region| region.at.contains(&address)));
+/// Whether an address is of memory in which one rank tells another something: of flags, but those of what it shows to all.
+pub(crate) fn is_told(address: u64) -> bool {
+    let found = with(|_, log| {
+        (log.signals.iter()).any(|region| {
+            region.at.contains(&address) && of_pair(address - region.at.start).0 != region.rank
+        })
+    });
     found.unwrap_or(false)
 }
 

@@ -52,23 +52,30 @@ impl Mutation {
     }
 }
 
-/// Every signal dropped, every done, every wait.
+/// Every signal dropped that says something, every done, every wait.
 pub fn drops(program: &Program) -> impl Iterator<Item = Mutation> {
-    program.queues.iter().enumerate().flat_map(|(queue, lane)| {
-        lane.steps.iter().enumerate().flat_map(move |(step, what)| {
-            let site = Site { queue, step };
-            let (one, other) = match what {
-                Step::Raise(_) => (Some(Mutation::DropSignal(site)), None),
-                Step::Wait { .. } => (Some(Mutation::DropWait(site)), None),
-                Step::Put { signal, done, .. } => (
-                    signal.map(|_| Mutation::DropSignal(site)),
-                    done.map(|_| Mutation::DropDone(site)),
-                ),
-                _ => (None, None),
-            };
-            one.into_iter().chain(other)
+    program
+        .queues
+        .iter()
+        .enumerate()
+        .flat_map(move |(queue, lane)| {
+            lane.steps.iter().enumerate().flat_map(move |(step, what)| {
+                let site = Site { queue, step };
+                let (one, other) = match what {
+                    Step::Raise(raise) if program.flags[raise.flag as usize].line == Line::Bell => {
+                        (None, None)
+                    }
+                    Step::Raise(_) => (Some(Mutation::DropSignal(site)), None),
+                    Step::Wait { .. } => (Some(Mutation::DropWait(site)), None),
+                    Step::Put { signal, done, .. } => (
+                        signal.map(|_| Mutation::DropSignal(site)),
+                        done.map(|_| Mutation::DropDone(site)),
+                    ),
+                    _ => (None, None),
+                };
+                one.into_iter().chain(other)
+            })
         })
-    })
 }
 
 /// For each signal, the nearest later one of its queue that would come too early in its place.
@@ -119,6 +126,7 @@ fn vouches(program: &Program, queue: usize, step: usize, within: Range<usize>) -
     let steps = &steps[within];
     match flag.line {
         Line::Data(slot) => writes(steps, program.memory.slot(flag.owner, flag.peer, slot)),
+        Line::Shown(_) => shows(program, steps, flag.owner),
         Line::Credit => reads(steps, given_back(program, flag, nth())),
         // To its link, for what that does next.
         Line::Doorbell => match rung(program, flag, nth()) {
@@ -132,7 +140,7 @@ fn vouches(program: &Program, queue: usize, step: usize, within: Range<usize>) -
             }
             _ => false,
         },
-        Line::Done => false,
+        Line::Done | Line::Bell => false,
     }
 }
 
@@ -147,6 +155,14 @@ fn writes(steps: &[Step], cells: Range<u32>) -> bool {
     })
 }
 
+/// Whether some steps write anything that this rank shows.
+fn shows(program: &Program, steps: &[Step], rank: u32) -> bool {
+    steps.iter().any(|step| match step {
+        Step::Copy { dst, .. } | Step::Reduce { dst, .. } => program.memory.is_shown_by(*dst, rank),
+        _ => false,
+    })
+}
+
 /// Whether some steps read any of these cells.
 fn reads(steps: &[Step], cells: Range<u32>) -> bool {
     steps.iter().any(|step| match step {
@@ -156,10 +172,24 @@ fn reads(steps: &[Step], cells: Range<u32>) -> bool {
     })
 }
 
-/// The slot that is given back by the `nth` signal of a credit flag.
+/// The slot that is given back by the `nth` signal of a credit flag; none if what is given back was shown.
 fn given_back(program: &Program, flag: Flag, nth: usize) -> Range<u32> {
+    let (from, to) = (flag.owner, flag.peer);
+    let mut lanes = program.queues.iter();
+    let stream = lanes.find(|lane| lane.rank == from && lane.peer.is_none());
+    let raised = (stream.into_iter()).flat_map(|lane| lane.steps.iter().filter_map(raise));
+    let mut puts = raised
+        .map(|raise| program.flags[raise.flag as usize])
+        .filter(|flag| match flag.line {
+            Line::Data(_) => (flag.owner, flag.peer) == (to, from),
+            Line::Shown(_) => flag.owner == from,
+            _ => false,
+        });
+    if (puts.nth(nth)).is_some_and(|flag| matches!(flag.line, Line::Shown(_))) {
+        return 0..0;
+    }
     let number = nth % crate::job::SLOTS as usize;
-    program.memory.slot(flag.peer, flag.owner, number as u32)
+    program.memory.slot(to, from, number as u32)
 }
 
 /// The link that a doorbell rings, and the number of its step that the `nth` ring lets go on.

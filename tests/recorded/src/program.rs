@@ -7,7 +7,7 @@ use crate::case::Case;
 use crate::command::{Command, words};
 use crate::log::{Log, Queue};
 
-mod flags;
+pub(crate) mod flags;
 mod memory;
 mod place;
 

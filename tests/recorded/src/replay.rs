@@ -12,7 +12,7 @@
 //! Beside what is read and written, the protocol of slots is held to its words. A slot is its
 //! sender's until he says that it is filled, and its receiver's until he gives it back: neither
 //! touches it at the other's time. When a call returns, its caller may overwrite its buffers: that
-//! counts as a write of them. At the end every signal has been waited for once, and every slot given
+//! counts as a write of them. What a rank shows to all counts as a put to each of the others. At the end every signal has been waited for once, and every slot given
 //! back.
 
 use std::collections::HashMap;
@@ -22,6 +22,7 @@ use crate::mutation::Mutation;
 use crate::program::{Line, Program, Raise, Step};
 
 mod access;
+mod channels;
 mod ending;
 mod expressions;
 mod fault;
@@ -30,6 +31,7 @@ mod signals;
 mod slots;
 mod traces;
 
+use channels::Channels;
 use expressions::{Expressions, Value};
 pub use fault::Fault;
 use known::Known;
@@ -75,6 +77,7 @@ struct Machine<'a> {
     values: Vec<Option<Value>>,
     traces: Traces,
     slots: Slots,
+    channels: Channels,
     /// By address, where buffers are that ranks read.
     told: HashMap<u64, u64>,
     expressions: Expressions,
@@ -96,7 +99,8 @@ impl<'a> Machine<'a> {
             counters: vec![0; program.counters],
             values: vec![None; program.memory.cells()],
             traces: Traces::new(program.memory.cells()),
-            slots: Slots::new(program.memory.slots()),
+            slots: Slots::new(program.memory.slots() + Channels::shown(program.case.ranks)),
+            channels: Channels::new(program.case.ranks, program.memory.slots()),
             told: HashMap::new(),
             expressions: Expressions::default(),
         };

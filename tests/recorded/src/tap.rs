@@ -139,7 +139,7 @@ unsafe extern "C" fn stream_submit(
 ) -> abi::Status {
     let status = forward!(STREAM.submit(stream, commands, bytes, count, accepted, error));
     // SAFETY: the plugin has written how many it accepted, also when it failed.
-    let taken = unsafe { decode(commands.cast(), *accepted, log::is_signal) };
+    let taken = unsafe { decode(commands.cast(), *accepted, log::is_told) };
     log::of(stream.0 as usize, |queue| queue.commands.extend(taken));
     status
 }
@@ -193,7 +193,7 @@ unsafe extern "C" fn link_submit(
 ) -> abi::Status {
     let status = forward!(LINK.submit(link, commands, bytes, count, accepted, error));
     // SAFETY: as in `stream_submit`.
-    let taken = unsafe { decode(commands.cast(), *accepted, log::is_signal) };
+    let taken = unsafe { decode(commands.cast(), *accepted, log::is_told) };
     log::of(link.0 as usize, |queue| queue.commands.extend(taken));
     status
 }

@@ -8,6 +8,16 @@ use unisono_tests::threads;
 
 type Call = fn(&Communicator) -> Result<()>;
 
+/// How the ranks reach each other, and who runs their calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Over {
+    Memory,
+    /// Shared memory, and calls are run by streams: of all ranks, or of all but some.
+    Streams,
+    SomeStreams,
+    Tcp,
+}
+
 fn all_reduce_f32(world: &Communicator) -> Result<()> {
     world.all_reduce_in_place(&mut [1.0_f32; 100], ReduceOp::Sum)
 }
@@ -55,23 +65,26 @@ fn order_b(world: &Communicator) -> Result<()> {
 }
 
 /// All ranks but the last call `rest`, the last calls `odd`; `names` must stand in every error.
-fn disagree(ranks: u32, tcp: bool, rest: Call, odd: Call, names: [&'static str; 2]) {
-    disagree_after(0, ranks, tcp, rest, odd, names);
+fn disagree(ranks: u32, over: Over, rest: Call, odd: Call, names: [&'static str; 2]) {
+    disagree_after(0, ranks, over, rest, odd, names);
 }
 
 /// The same, after so many calls of which all were told.
 fn disagree_after(
     calls: u32,
     ranks: u32,
-    tcp: bool,
+    over: Over,
     rest: Call,
     odd: Call,
     names: [&'static str; 2],
 ) {
     let adjust = move |options: &mut InitOptions| {
         options.timeouts.op = Duration::from_secs(5);
-        if tcp {
-            options.without_links = vec!["shm".to_owned()];
+        match over {
+            Over::Memory => {}
+            Over::Streams => options.direct = false,
+            Over::SomeStreams => options.direct = options.rank.is_multiple_of(2),
+            Over::Tcp => options.without_links = vec!["shm".to_owned()],
         }
     };
     threads(ranks, adjust, move |world| {
@@ -102,48 +115,48 @@ fn disagree_after(
     });
 }
 
-fn all_kinds(ranks: u32, tcp: bool) {
+fn all_kinds(ranks: u32, over: Over) {
     let sum = "all_reduce(count 100, f32, sum)";
     disagree(
         ranks,
-        tcp,
+        over,
         all_reduce_f32,
         all_reduce_f64,
         [sum, "all_reduce(count 100, f64, sum)"],
     );
     disagree(
         ranks,
-        tcp,
+        over,
         all_reduce_f32,
         all_reduce_max,
         [sum, "all_reduce(count 100, f32, max)"],
     );
     disagree(
         ranks,
-        tcp,
+        over,
         all_reduce_f32,
         all_reduce_more,
         [sum, "all_reduce(count 101, f32, sum)"],
     );
     disagree(
         ranks,
-        tcp,
+        over,
         all_reduce_f32,
         all_reduce_large,
         [sum, "all_reduce(count 1048576, f32, sum)"],
     );
-    disagree(ranks, tcp, all_reduce_f32, barrier, [sum, "barrier()"]);
-    disagree(ranks, tcp, broadcast_0, broadcast_1, ["root 0", "root 1"]);
+    disagree(ranks, over, all_reduce_f32, barrier, [sum, "barrier()"]);
+    disagree(ranks, over, broadcast_0, broadcast_1, ["root 0", "root 1"]);
     disagree(
         ranks,
-        tcp,
+        over,
         all_reduce_f32,
         broadcast_1,
         [sum, "broadcast(count 100, f32, root 1)"],
     );
     disagree(
         ranks,
-        tcp,
+        over,
         order_a,
         order_b,
         [sum, "broadcast(count 100, f32, root 0)"],
@@ -160,18 +173,18 @@ fn who_gets_no_answer_hears_of_it_all_the_same() {
     ];
     let sum = "all_reduce(count 100, f32, sum)";
     for calls in 1..10 {
-        for (ranks, tcp) in [(2, false), (3, false), (3, true)] {
-            disagree_after(calls, ranks, tcp, broadcast_0, broadcast_1, roots);
-            disagree_after(calls, ranks, tcp, broadcast_0, reduce_0, ops);
+        for (ranks, over) in [(2, Over::Memory), (3, Over::Memory), (3, Over::Tcp)] {
+            disagree_after(calls, ranks, over, broadcast_0, broadcast_1, roots);
+            disagree_after(calls, ranks, over, broadcast_0, reduce_0, ops);
             disagree_after(
                 calls,
                 ranks,
-                tcp,
+                over,
                 broadcast_0,
                 all_reduce_f32,
                 [ops[0], sum],
             );
-            disagree_after(calls, ranks, tcp, all_reduce_f32, reduce_0, [sum, ops[1]]);
+            disagree_after(calls, ranks, over, all_reduce_f32, reduce_0, [sum, ops[1]]);
         }
     }
 }
@@ -205,22 +218,32 @@ fn two_ranks_that_only_send_hear_of_it() {
 
 #[test]
 fn two_ranks_in_shared_memory() {
-    all_kinds(2, false);
+    all_kinds(2, Over::Memory);
 }
 
 #[test]
 fn four_ranks_in_shared_memory() {
-    all_kinds(4, false);
+    all_kinds(4, Over::Memory);
 }
 
 #[test]
 fn seven_ranks_in_shared_memory() {
-    all_kinds(7, false);
+    all_kinds(7, Over::Memory);
+}
+
+#[test]
+fn four_ranks_whose_streams_run_all() {
+    all_kinds(4, Over::Streams);
+}
+
+#[test]
+fn four_ranks_of_which_some_have_streams_run_all() {
+    all_kinds(4, Over::SomeStreams);
 }
 
 #[test]
 fn three_ranks_over_tcp() {
-    all_kinds(3, true);
+    all_kinds(3, Over::Tcp);
 }
 
 #[test]

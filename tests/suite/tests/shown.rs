@@ -7,14 +7,22 @@ use unisono::{Algorithm, Communicator, DataType, Error, InitOptions, Op, ReduceO
 use unisono_tests::{Job, threads, watchdog};
 
 const LIMIT: Duration = Duration::from_secs(60);
-const OPS: [Op; 3] = [Op::AllGather, Op::AllReduce, Op::Broadcast { root: 0 }];
+const OPS: [Op; 4] = [
+    Op::AllGather,
+    Op::AllReduce,
+    Op::Broadcast { root: 0 },
+    Op::Barrier,
+];
 
-/// What can be shown is, from this size on.
-fn show_from(options: &mut InitOptions, bytes: u64) {
+/// What can be shown is, from this size on; all_reduces as said.
+fn show_from(options: &mut InitOptions, bytes: u64, all_reduce: Algorithm) {
     let wanted = move |op: Op| Override {
         op: Some(op.kind()),
         bytes: bytes..=u64::MAX,
-        algorithm: Algorithm::MeshShared.into(),
+        algorithm: match op {
+            Op::AllReduce => all_reduce.into(),
+            _ => Algorithm::MeshShared.into(),
+        },
         windowed: None,
         put_bytes: None,
     };
@@ -25,8 +33,9 @@ fn show_from(options: &mut InitOptions, bytes: u64) {
 
 fn is_shown(world: &Communicator) {
     for op in OPS {
-        let plan = world.explain(op, 1 << 20, DataType::U64).expect("a plan");
-        assert_eq!(plan.algorithm(), "mesh_shared");
+        let bytes = if op == Op::Barrier { 0 } else { 1 << 20 };
+        let plan = world.explain(op, bytes, DataType::U64).expect("a plan");
+        assert!(plan.algorithm().starts_with("mesh_shared"), "{op}: {plan}");
     }
 }
 
@@ -57,6 +66,10 @@ fn calls_are_right(world: &Communicator, counts: &[usize], rounds: usize) {
             let expected = |at| (0..ranks).map(|from| given(from, at, round)).sum::<u64>();
             assert!((0..count).all(|at| sum[at] == expected(at)));
 
+            if round % 3 == 0 {
+                world.barrier().expect("barrier");
+            }
+
             let root = round as u32 % ranks;
             let mut data = own.clone();
             world.broadcast(&mut data, root).expect("broadcast");
@@ -77,23 +90,26 @@ fn calls_are_right(world: &Communicator, counts: &[usize], rounds: usize) {
 #[test]
 fn threads_that_show_get_what_was_put() {
     let _limit = watchdog("threads_that_show_get_what_was_put", LIMIT);
-    for (ranks, direct, slots) in [
-        (2, true, 8),
-        (2, false, 2),
-        (3, true, 3),
-        (5, false, 8),
-        (8, true, 8),
+    use Algorithm::{MeshShared, MeshSharedOneShot};
+    for (ranks, direct, slots, all_reduce) in [
+        (2, true, 8, MeshShared),
+        (2, false, 2, MeshSharedOneShot),
+        (3, true, 3, MeshSharedOneShot),
+        (3, false, 3, MeshShared),
+        (5, false, 8, MeshSharedOneShot),
+        (8, true, 8, MeshShared),
+        (8, true, 8, MeshSharedOneShot),
     ] {
         threads(
             ranks,
             move |options| {
-                show_from(options, 1);
+                show_from(options, 0, all_reduce);
                 options.direct = direct;
                 options.memory.slots = slots;
             },
             |world| {
                 is_shown(&world);
-                calls_are_right(&world, &[1, 7, 1000, 70_001], 20);
+                calls_are_right(&world, &[1, 4, 7, 128, 129, 70_001], 20);
                 world.finalize().expect("finalize");
             },
         );
@@ -106,12 +122,12 @@ fn processes_that_show_get_what_was_put() {
     let _limit = watchdog(test, LIMIT);
     for ranks in [2, 4] {
         let job = Job::new(test, ranks).start(|rank| {
-            let world = rank.init(|options| show_from(options, 4096));
+            let world = rank.init(|options| show_from(options, 0, Algorithm::MeshSharedOneShot));
             is_shown(&world);
-            calls_are_right(&world, &[100, 1000, 300_001], 12);
+            calls_are_right(&world, &[1, 100, 1000, 300_001], 12);
             let half = world.split(Some(world.rank() % 2), 0);
             let half = half.expect("split").expect("a part of it");
-            calls_are_right(&half, &[10_000], 12);
+            calls_are_right(&half, &[3, 10_000], 12);
             world.finalize().expect("finalize");
         });
         let _exits = job.succeed();
@@ -121,38 +137,47 @@ fn processes_that_show_get_what_was_put() {
 /// Of the same call some ranks' threads run it by themselves and others' streams do, who do not know of each other.
 #[test]
 fn threads_and_streams_show_each_other_alike() {
-    const COUNT: usize = 3000;
+    for (count, all_reduce) in [
+        (2, Algorithm::MeshSharedOneShot),
+        (100, Algorithm::MeshSharedOneShot),
+        (3000, Algorithm::MeshShared),
+    ] {
+        threads_and_streams(count, all_reduce);
+    }
+}
+
+fn threads_and_streams(count: usize, all_reduce: Algorithm) {
     let _limit = watchdog("threads_and_streams_show_each_other_alike", LIMIT);
     threads(
         3,
-        |options| show_from(options, 1),
-        |world| {
+        move |options| show_from(options, 0, all_reduce),
+        move |world| {
             let (rank, stream) = (world.rank(), world.stream().expect("a stream"));
             let on = world.on(&stream);
             for round in 0..30 {
                 let is_streams = (round / 3 + rank as usize).is_multiple_of(2);
                 let own = |at| given(rank, at, round);
-                let expected = |at: usize| given((at / COUNT) as u32, at % COUNT, round);
+                let expected = |at: usize| given((at / count) as u32, at % count, round);
                 let sum = |at| (0..3).map(|from| given(from, at, round)).sum::<u64>();
                 if is_streams {
                     let buffer = |len| world.buffer::<u64>(len).expect("a buffer");
-                    let (mut send, mut data) = (buffer(COUNT), buffer(COUNT));
-                    (0..COUNT).for_each(|at| (send[at], data[at]) = (own(at), own(at)));
-                    let gathered = on.all_gather(send, buffer(3 * COUNT)).expect("it starts");
+                    let (mut send, mut data) = (buffer(count), buffer(count));
+                    (0..count).for_each(|at| (send[at], data[at]) = (own(at), own(at)));
+                    let gathered = on.all_gather(send, buffer(3 * count)).expect("it starts");
                     let summed = on.all_reduce(data, ReduceOp::Sum).expect("it starts");
                     let (_, all) = gathered.wait().expect("all_gather");
-                    assert!((0..3 * COUNT).all(|at| all[at] == expected(at)));
+                    assert!((0..3 * count).all(|at| all[at] == expected(at)));
                     let data = summed.wait().expect("all_reduce");
-                    assert!((0..COUNT).all(|at| data[at] == sum(at)));
+                    assert!((0..count).all(|at| data[at] == sum(at)));
                 } else {
-                    let mut data: Vec<u64> = (0..COUNT).map(own).collect();
-                    let mut all = vec![0; 3 * COUNT];
+                    let mut data: Vec<u64> = (0..count).map(own).collect();
+                    let mut all = vec![0; 3 * count];
                     world.all_gather(&data, &mut all).expect("all_gather");
-                    assert!((0..3 * COUNT).all(|at| all[at] == expected(at)));
+                    assert!((0..3 * count).all(|at| all[at] == expected(at)));
                     world
                         .all_reduce_in_place(&mut data, ReduceOp::Sum)
                         .expect("all_reduce");
-                    assert!((0..COUNT).all(|at| data[at] == sum(at)));
+                    assert!((0..count).all(|at| data[at] == sum(at)));
                 }
             }
             world.finalize().expect("finalize");
@@ -164,7 +189,7 @@ fn threads_and_streams_show_each_other_alike() {
 fn blocks_of_different_sizes_are_shown_too() {
     threads(
         4,
-        |options| show_from(options, 1),
+        |options| show_from(options, 1, Algorithm::MeshShared),
         |world| {
             let counts = [0, 3, 40_000, 1];
             for round in 0..12 {
@@ -186,12 +211,51 @@ fn blocks_of_different_sizes_are_shown_too() {
     );
 }
 
+/// While a call waits for long it is looked whether peers have called something else. Nobody has, though counts of an
+/// all_to_all_v are of a pair each, and what stands for it while owed signals are made up for does not know them.
+#[test]
+fn who_is_late_has_called_the_same() {
+    let _limit = watchdog("who_is_late_has_called_the_same", LIMIT);
+    threads(
+        3,
+        |_| {},
+        |world| {
+            let rank = world.rank();
+            for late in 0..3 {
+                let mut data = [u64::from(rank); 4];
+                for _ in 0..5 {
+                    world.broadcast(&mut data, 0).expect("broadcast");
+                    assert_eq!(data, [0; 4]);
+                }
+                if rank == late {
+                    std::thread::sleep(Duration::from_millis(450));
+                }
+                let counts = |to: u32| (rank + to + 1) as usize;
+                let counts = [counts(0), counts(1), counts(2)];
+                let sent = vec![rank; counts.iter().sum()];
+                let mut got = vec![9; sent.len()];
+                let calls =
+                    world.group(|calls| calls.all_to_all_v(&sent, &counts, &mut got, &counts));
+                calls.expect("all_to_all_v");
+                let expected = (0..3).flat_map(|from| vec![from; counts[from as usize]]);
+                assert!(expected.eq(got.iter().copied()), "{got:?}");
+                let mut sum = [1_u32];
+                world
+                    .all_reduce_in_place(&mut sum, ReduceOp::Sum)
+                    .expect("all_reduce");
+                assert_eq!(sum, [3]);
+            }
+            world.finalize().expect("finalize");
+        },
+    );
+}
+
 #[test]
 fn ranks_that_share_no_memory_are_told_so() {
     threads(
         2,
         |options| {
-            show_from(options, 1 << 20);
+            show_from(options, 1 << 20, Algorithm::MeshShared);
             options.without_links = vec!["shm".to_owned()];
         },
         |world| {

@@ -96,6 +96,7 @@ fn algorithm(rule: &AlgorithmRule, op: Op) -> Option<Family> {
         AlgorithmUse::Chain => Algorithm::Chain,
         AlgorithmUse::MeshRead => Algorithm::MeshRead,
         AlgorithmUse::MeshShared => Algorithm::MeshShared,
+        AlgorithmUse::MeshSharedOneShot => Algorithm::MeshSharedOneShot,
         AlgorithmUse::Hierarchical => return Some(Family::Hierarchical),
         // The fold in rank order that moves the fewest bytes.
         _ if rule.deterministic == Some(true) => match op.kind() {

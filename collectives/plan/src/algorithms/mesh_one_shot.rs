@@ -109,7 +109,7 @@ fn all_to_all(b: &mut Builder) {
     });
 }
 
-fn barrier(b: &mut Builder) {
+pub(super) fn barrier(b: &mut Builder) {
     b.peers_above(Builder::signal);
     b.peers_below(Builder::hear);
 }

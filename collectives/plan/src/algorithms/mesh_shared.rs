@@ -1,25 +1,29 @@
 //! The mesh in shared memory: what all need each rank writes once, into memory of its own, and all read it there.
 //!
-//! The other meshes write it once for each peer. Here each put with data is to everybody and is *shown* ([`crate::ir`]).
+//! The other meshes write it once for each peer. Here each put with data, and each of a barrier, is to everybody and is
+//! *shown* ([`crate::ir`]).
 //! So it is for ranks that all map each other's memory, and whose own cores read it: then a byte that several ranks of a
-//! core need comes to that core once.
+//! core need comes to that core once, and so does what tells of it.
 //!
 //! - all_gather: `a + (S/p) g` to show it, `((p-1)/p) S g` to read the others'.
 //! - broadcast: `a + 2 S g`, and a signal back.
 //! - all_reduce: everybody shows its input; each folds its block from all of them, and shows the result:
 //!   `2 a + (1 + 1/p) S g` to show, `2 ((p-1)/p) S g` to fold and to read.
+//! - all_reduce in one exchange: everybody shows its input and folds all of them: `a + S g` to show, `(p-1) S g` to fold.
+//! - barrier: `a`.
 
 use crate::builder::{Builder, input, out};
 use crate::ir::{Blocks, Op, Value};
 
 use super::fold::{Source, fold_in_rank_order};
-use super::mesh_one_shot::{all_gather, broadcast, receive_its_block};
+use super::mesh_one_shot::{all_gather, barrier, broadcast, receive_its_block};
 
 pub(super) fn build(b: &mut Builder) {
     match b.op() {
         Op::AllGather => all_gather(b),
         Op::AllReduce => all_reduce(b),
         Op::Broadcast { root } => broadcast(b, root),
+        Op::Barrier => barrier(b),
         _ => {}
     }
 }

@@ -105,6 +105,8 @@ pub fn generate(algorithm: Algorithm, shape: &Shape) -> Result<Program, Unsuppor
         Algorithm::MeshTwoShot => mesh_two_shot::build(&mut b),
         Algorithm::MeshRead => mesh_read::build(&mut b),
         Algorithm::MeshShared => mesh_shared::build(&mut b),
+        // The plan is the same: what is put to all is shown.
+        Algorithm::MeshSharedOneShot => mesh_one_shot::build(&mut b),
         Algorithm::RecursiveDoubling => recursive_doubling::build(&mut b),
         Algorithm::HalvingDoubling => halving_doubling::build(&mut b),
         Algorithm::Ring => ring::build(&mut b),

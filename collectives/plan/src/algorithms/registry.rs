@@ -44,11 +44,13 @@ pub enum Algorithm {
     MeshRead,
     /// Everybody leaves what all need in memory of its own, once, and all read it there.
     MeshShared,
+    /// The same, for an all_reduce in one exchange: everybody reads all inputs.
+    MeshSharedOneShot,
 }
 
 impl Algorithm {
     /// Every algorithm, in the order that breaks ties.
-    pub const ALL: [Algorithm; 17] = [
+    pub const ALL: [Algorithm; 18] = [
         Algorithm::Direct,
         Algorithm::MeshOneShot,
         Algorithm::MeshTwoShot,
@@ -66,10 +68,11 @@ impl Algorithm {
         Algorithm::Chain,
         Algorithm::MeshRead,
         Algorithm::MeshShared,
+        Algorithm::MeshSharedOneShot,
     ];
 
-    /// Those that move bytes over links alone, whatever is behind them: all but [`Algorithm::MeshRead`] and
-    /// [`Algorithm::MeshShared`].
+    /// Those that move bytes over links alone, whatever is behind them: all but [`Algorithm::MeshRead`] and those that
+    /// [show](Algorithm::shows_puts) what they put.
     pub const OVER_LINKS: [Algorithm; 15] = {
         let mut some = [Algorithm::Direct; 15];
         let mut at = 0;
@@ -101,6 +104,7 @@ impl Algorithm {
             Algorithm::Chain => "chain",
             Algorithm::MeshRead => "mesh_read",
             Algorithm::MeshShared => "mesh_shared",
+            Algorithm::MeshSharedOneShot => "mesh_shared_one_shot",
         }
     }
 
@@ -152,9 +156,13 @@ impl Algorithm {
                 false,
             ),
             Algorithm::MeshShared => (
-                matches!(op, Op::AllGather | Op::AllReduce | Op::Broadcast { .. }),
+                matches!(
+                    op,
+                    Op::AllGather | Op::AllReduce | Op::Broadcast { .. } | Op::Barrier
+                ),
                 false,
             ),
+            Algorithm::MeshSharedOneShot => (op == Op::AllReduce, false),
         };
         match (has, windowed, has_windowed) {
             (_, true, true) | (true, false, _) => Ok(()),
@@ -187,6 +195,7 @@ impl Algorithm {
                     | Algorithm::MeshTwoShot
                     | Algorithm::MeshRead
                     | Algorithm::MeshShared
+                    | Algorithm::MeshSharedOneShot
             )
     }
 
@@ -196,11 +205,11 @@ impl Algorithm {
         self == Algorithm::MeshRead
     }
 
-    /// Whether each rank shows what it puts: all its puts with data are to everybody, and lie once in its own memory
-    /// ([`crate::ir`], *Shown puts*).
+    /// Whether each rank shows what it puts: all its puts with data, and the signals of a barrier, are to everybody, and lie
+    /// once in its own memory ([`crate::ir`], *Shown puts*).
     #[must_use]
     pub fn shows_puts(self) -> bool {
-        self == Algorithm::MeshShared
+        matches!(self, Algorithm::MeshShared | Algorithm::MeshSharedOneShot)
     }
 }
 

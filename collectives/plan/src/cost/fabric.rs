@@ -318,7 +318,9 @@ impl Fabric {
         if family == Family::from(Algorithm::MeshRead) {
             return self.reads.as_ref().err().map(|why| &**why);
         }
-        if family == Family::from(Algorithm::MeshShared) {
+        if (Algorithm::ALL.into_iter())
+            .any(|algorithm| algorithm.shows_puts() && family == Family::from(algorithm))
+        {
             return self.shares_memory.as_ref().err().map(|why| &**why);
         }
         let mut missing = self.missing.iter();

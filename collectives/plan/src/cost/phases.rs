@@ -28,6 +28,7 @@
 //! | all_gather in shared memory | `a`, a copy of `S/p`, `((p-1)/p) S b` |
 //! | broadcast in shared memory | `a`, a copy of `S`, `S b` |
 //! | all_reduce in shared memory | `2a`, a copy of `(1 + 1/p) S`, `2 ((p-1)/p) S b` |
+//! | the same in one exchange | `a`, a copy of `S`, `(p-1) S b` |
 //! | barrier | `a` on a mesh, `ceil(lg p) a` by dissemination, `(floor(lg p) + 2) a` by recursive doubling |
 //!
 //! To these come what the implementation does besides: acknowledgements of broadcasts and sends,
@@ -168,6 +169,7 @@ pub(super) fn work(
         Algorithm::Chain => rings::chain(w, op, m),
         Algorithm::MeshRead => mesh::reads(w, op, m),
         Algorithm::MeshShared => mesh::shared(w, op, m),
+        Algorithm::MeshSharedOneShot => mesh::shared_one_shot(w, m),
         Algorithm::Binomial => rooted::binomial(w, op, m),
         Algorithm::ScatterAllGather => rooted::scatter_all_gather(w, op, m),
         Algorithm::DoubleBinaryTree => rooted::double_binary_tree(w, op, m),

@@ -80,6 +80,13 @@ pub struct Program {
 }
 
 impl Program {
+    /// Of a program that [shows](crate::Algorithm::shows_puts) puts: whether one of these blocks is shown. All with data
+    /// are, and the signals of a barrier, which go to everybody too.
+    #[must_use]
+    pub fn shows(&self, blocks: Blocks) -> bool {
+        !blocks.is_empty() || self.op == Op::Barrier
+    }
+
     /// The number in the message of a block.
     #[must_use]
     pub fn number(&self, name: u32) -> u32 {

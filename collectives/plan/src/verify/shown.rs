@@ -1,6 +1,6 @@
-//! Whether puts can be shown: whether each with data is one of a group, to all others, of one value.
+//! Whether puts can be shown: whether each that is to be is one of a group, to all others, of one value.
 
-use crate::ir::{Action, Program, Step, Value};
+use crate::ir::{Action, Program, Step};
 
 use super::error::{Fault, VerifyError};
 
@@ -10,7 +10,7 @@ use super::error::{Fault, VerifyError};
 /// Linear in the program's length times its ranks, loops unrolled.
 ///
 /// # Errors
-/// The first step with data that is not one of a whole group: as many puts as there are other ranks, one right after the
+/// The first step that [is shown](Program::shows) and not one of a whole group: as many puts as there are other ranks, one right after the
 /// other, of one value and piece, each to another rank.
 pub fn check_shown(program: &Program) -> Result<(), VerifyError> {
     let others = program.ranks.saturating_sub(1) as usize;
@@ -25,7 +25,7 @@ pub fn check_shown(program: &Program) -> Result<(), VerifyError> {
             })
         };
         match step.action {
-            Action::Put { value, .. } if value != Value::Empty => {
+            Action::Put { value, .. } if program.shows(value.blocks()) => {
                 if group.iter().any(|other| !joins(other, &step)) {
                     return wrong(
                         "what is shown is another value than before, or goes to one rank twice",

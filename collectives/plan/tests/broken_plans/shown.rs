@@ -33,6 +33,16 @@ fn a_put_to_the_same_rank_twice() {
     assert_eq!(error.step, Some(1));
 }
 
+/// The signals of a barrier are shown, too.
+#[test]
+fn a_signal_that_is_missing() {
+    let mut plan = plan(Algorithm::MeshShared, Op::Barrier, 4);
+    check_shown(&plan[1]).unwrap();
+    let put = find(&plan[1], 2, is_put);
+    plan[1].steps.remove(put);
+    check_shown(&plan[1]).expect_err("a broken plan was accepted");
+}
+
 #[test]
 fn a_put_of_something_else() {
     let error = refused(|program| {

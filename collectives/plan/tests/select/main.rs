@@ -311,8 +311,17 @@ fn ranks_that_share_cores_show_what_all_need() {
         }
         // A rank with a core of its own has nobody there to read what it has read.
         assert_ne!(chosen(&shares(2), op, MIB), shown, "{op}");
-        // A few bytes come with their signals.
-        assert_ne!(chosen(&shares(8), op, 8), shown, "{op}");
+    }
+    // A few bytes come with what tells of them: all are told at once, but by a root that is ahead of them.
+    assert_eq!(chosen(&shares(8), Op::AllGather, 64), shown);
+    assert_eq!(chosen(&shares(8), Op::Barrier, 0), shown);
+    assert_ne!(chosen(&shares(8), Op::Broadcast { root: 0 }, 8), shown);
+    let at_once = Plan::Flat(Algorithm::MeshSharedOneShot);
+    assert_eq!(chosen(&shares(8), Op::AllReduce, 8), at_once);
+    assert_eq!(chosen(&shares(8), Op::AllReduce, 64 << 10), shown);
+    for op in [Op::AllGather, Op::AllReduce, Op::Barrier] {
+        let two = chosen(&shares(2), op, 8);
+        assert_eq!(two, Plan::Flat(Algorithm::MeshOneShot), "{op}");
     }
     let why = Err("ranks 0 and 1 do not share memory".to_owned());
     let apart = shared_memory(8, 2).with_shared_memory(why);

@@ -1,16 +1,18 @@
 //! What comes in a row in short programs, done in one go.
 //!
 //! A put to a peer whose memory is mapped takes three moves, and so does one that comes from it. Each of them looks up
-//! that peer and how it is reached, which is most of what there is to do for a few bytes. [`Move::Put`] and [`Move::Get`]
-//! stand before such moves and do what these do. Where one cannot, as something has not come yet or the peer is reached
-//! in another way, nothing was done, and the moves behind it are run one by one.
+//! that peer and how it is reached, which is most of what there is to do for a few bytes. [`Move::Put`],
+//! [`Move::PutToAll`] and [`Move::Get`] stand before such moves and do what these do. Where one cannot, as something has
+//! not come yet or the peer is reached in another way, nothing was done, and the moves behind it are run one by one.
 #![allow(
     unsafe_code,
     reason = "copies and raises flags at the addresses of calls and arenas"
 )]
 
+use unisono_plan::Blocks;
+
 use super::flag;
-use super::run::{Around, copy, has_room};
+use super::run::{Around, copy, has_room, is_shown};
 use super::{Move, Space, Spot};
 use crate::execute::peer::{Line, Peer, Plain};
 
@@ -18,7 +20,10 @@ use crate::execute::peer::{Line, Peer, Plain};
 pub(super) fn shorten(moves: &[Move], steps: &[u32], takes: bool) -> (Vec<Move>, Vec<u32>) {
     let mut shortened = (Vec::new(), Vec::new());
     for (at, (step, number)) in moves.iter().zip(steps).enumerate() {
-        if let Some(all) = put(&moves[at..]).or_else(|| get(&moves[at..], takes)) {
+        let goes_on = at > 0 && matches!(moves[at - 1], Move::Room { .. });
+        let to_all = || (!goes_on).then(|| put_to_all(&moves[at..])).flatten();
+        let all = put(&moves[at..]).or_else(|| get(&moves[at..], takes));
+        if let Some(all) = all.or_else(to_all) {
             shortened.0.push(all);
             shortened.1.push(*number);
         }
@@ -47,6 +52,31 @@ fn put(moves: &[Move]) -> Option<Move> {
     Some(Move::Put { to, src, bytes })
 }
 
+/// The group that is shown with which these begin, if it is empty or filled by one copy.
+fn put_to_all(moves: &[Move]) -> Option<Move> {
+    let is_room = |step: &&Move| matches!(step, Move::Room { .. });
+    let rooms = moves.iter().take_while(is_room).count();
+    match moves[rooms..] {
+        [Move::Show { bytes: 0 }, Move::Tell, ..] => Some(Move::PutToAll {
+            src: Spot(0),
+            bytes: 0,
+        }),
+        [
+            Move::Show { bytes },
+            Move::Copy {
+                dst,
+                src,
+                bytes: filled,
+            },
+            Move::Tell,
+            ..,
+        ] if filled == bytes && dst == Spot(Space::Fill.base()) => {
+            Some(Move::PutToAll { src, bytes })
+        }
+        _ => None,
+    }
+}
+
 /// What is taken from the put with which these begin, if it is nothing or one copy or sum.
 fn get(moves: &[Move], takes: bool) -> Option<Move> {
     match *moves {
@@ -55,7 +85,7 @@ fn get(moves: &[Move], takes: bool) -> Option<Move> {
                 from,
                 bytes,
                 land: None,
-                shown: false,
+                shown,
                 ..
             },
             Move::Release { from: given, .. },
@@ -65,13 +95,14 @@ fn get(moves: &[Move], takes: bool) -> Option<Move> {
             bytes,
             uses: false,
             takes,
+            shown,
         }),
         [
             Move::Wait {
                 from,
                 bytes,
                 land: None,
-                shown: false,
+                shown,
                 ..
             },
             Move::Copy { .. } | Move::Reduce { .. },
@@ -82,6 +113,7 @@ fn get(moves: &[Move], takes: bool) -> Option<Move> {
             bytes,
             uses: true,
             takes,
+            shown,
         }),
         _ => None,
     }
@@ -116,29 +148,63 @@ impl Around<'_> {
         true
     }
 
-    /// Takes the next put of a peer, which is the current one then. False, and nothing was done, if it has not come.
+    /// Shows bytes that lie at `src` to all. False, and nothing was done, if somebody has no room for them yet.
+    #[inline]
+    pub(super) fn put_to_all_at_once(&mut self, words: &[u64; 3], src: u64, bytes: u32) -> bool {
+        let own = self.own;
+        for peer in &mut *self.peers {
+            if peer.rank == own.rank {
+                continue;
+            }
+            let Some(plain) = peer.plain(bytes) else {
+                return false;
+            };
+            if !has_room(own, peer, plain.rooms()) {
+                return false;
+            }
+        }
+        if bytes > 0 {
+            let fill = self.show(bytes);
+            // SAFETY: as for a copy by itself; all peers have given the place back.
+            unsafe { copy(fill, src, bytes) };
+        }
+        self.tell(words, bytes);
+        true
+    }
+
+    /// Takes the next put of a peer, which may be shown and is the current one then. False, and nothing was done, if it has
+    /// not come.
     #[inline]
     pub(super) fn take_at_once(
         &mut self,
         words: &[u64; 3],
         from: u32,
         bytes: u32,
-        takes: bool,
+        [takes, shown]: [bool; 2],
     ) -> bool {
-        let number = self.number;
+        let (own, number) = (self.own, self.number);
         let peer = &mut self.peers[from as usize];
         let Some(plain) = peer.plain(bytes) else {
             return false;
         };
         let words = (peer.compared != number).then_some(words);
-        let taken = take(peer, plain, words, bytes);
-        if taken {
-            peer.compared = number;
-            if takes {
-                peer.fetch_later(plain, bytes);
-            }
+        let taken = match shown {
+            true => is_shown(own, peer, words),
+            false => take(peer, plain, words, bytes),
+        };
+        if !taken {
+            return false;
         }
-        taken
+        peer.compared = number;
+        if shown {
+            peer.take_shown(own, Blocks::NONE, bytes.into());
+        }
+        match (takes, shown) {
+            (true, true) => peer.fetch_shown_later(own, bytes.into()),
+            (true, false) => peer.fetch_later(plain, bytes),
+            (false, _) => {}
+        }
+        true
     }
 
     /// Gives a put that was taken at once back.
@@ -190,8 +256,6 @@ fn take(peer: &mut Peer, plain: Plain, words: Option<&[u64; 3]>, bytes: u32) -> 
 
 #[cfg(test)]
 mod tests {
-    use unisono_plan::Blocks;
-
     use super::*;
 
     fn fill() -> Spot {
@@ -242,7 +306,12 @@ mod tests {
         let steps: Vec<u32> = (0..moves.len() as u32).collect();
         let (all, of) = shorten(moves, &steps, true);
         assert_eq!(all.len(), of.len());
-        let is_new = |step: &Move| matches!(step, Move::Put { .. } | Move::Get { .. });
+        let is_new = |step: &Move| {
+            matches!(
+                step,
+                Move::Put { .. } | Move::PutToAll { .. } | Move::Get { .. }
+            )
+        };
         let old: Vec<u32> = (all.iter().zip(&of))
             .filter(|(step, _)| !is_new(step))
             .map(|(_, number)| *number)
@@ -281,6 +350,31 @@ mod tests {
     }
 
     #[test]
+    fn what_is_shown_is_put_to_all_at_once() {
+        let rooms = [1, 2].map(|to| Move::Room { to, bytes: 4 });
+        let shown = [
+            Move::Show { bytes: 4 },
+            copy(fill(), Spot(8), 4),
+            Move::Tell,
+        ];
+        let moves = [&rooms[..], &shown].concat();
+        let all = shortened(&moves);
+        assert!(matches!(
+            all[..],
+            [(
+                0,
+                Move::PutToAll {
+                    src: Spot(8),
+                    bytes: 4
+                }
+            )]
+        ));
+        let halves = [copy(fill(), Spot(0), 2), copy(fill(), Spot(64), 2)];
+        let moves = [&rooms[..], &shown[..1], &halves, &shown[2..]].concat();
+        assert!(shortened(&moves).is_empty(), "filled by more than one copy");
+    }
+
+    #[test]
     fn a_put_of_several_parts_is_not() {
         let rest = Spot(Space::Fill.base() + 4);
         let parts = [
@@ -312,6 +406,7 @@ mod tests {
                         bytes: 4,
                         uses: true,
                         takes: true,
+                        shown: false,
                     }
                 ),
                 (
@@ -321,6 +416,7 @@ mod tests {
                         bytes: 0,
                         uses: false,
                         takes: true,
+                        shown: false,
                     }
                 ),
             ]

@@ -102,10 +102,12 @@ enum Move {
     },
     /// Waits until the link to a rank has let go of what it was let read.
     Settle { to: u32 },
-    /// Waits until there is a slot more for a rank, of a group of puts that are shown.
-    Room { to: u32 },
+    /// Waits until there is room for a put of so many bytes to a rank, of a group of puts that are shown.
+    Room { to: u32, bytes: u32 },
     /// Begins such a group: what all others read in this rank's memory is filled next.
     Show { bytes: u32 },
+    /// Ends it: tells all.
+    Tell,
     /// Waits for a put, which has these blocks. It may land elsewhere than in its slot, or be `shown` by that rank.
     Wait {
         from: u32,
@@ -142,6 +144,8 @@ enum Move {
     },
     /// All that begins, fills and raises a small put, if that can be done at once: the moves behind this one are that.
     Put { to: u32, src: Spot, bytes: u32 },
+    /// The same of a group that is shown.
+    PutToAll { src: Spot, bytes: u32 },
     /// Waits for a small put, `uses` it by a copy or a sum and gives it back, likewise. Of a plan that only `takes` puts more
     /// may be there already.
     Get {
@@ -149,6 +153,7 @@ enum Move {
         bytes: u32,
         uses: bool,
         takes: bool,
+        shown: bool,
     },
 }
 

@@ -137,7 +137,7 @@ impl Resolving<'_> {
                     bytes,
                     blocks: *blocks,
                     land: None,
-                    shown: self.planned.shown && !blocks.is_empty(),
+                    shown: self.planned.shows(*blocks),
                 });
             }
             Action::Release { from } => self.moves.push(Move::Release {
@@ -160,16 +160,15 @@ impl Resolving<'_> {
     fn put(&mut self, to: u32, value: &Value, piece: u64) -> Option<()> {
         let blocks = value.blocks();
         let bytes = self.short(blocks, piece)?;
-        let is_shown = self.planned.shown && *value != Value::Empty;
+        let is_shown = self.planned.shows(blocks);
         if !is_shown {
             self.moves.push(Move::Begin { to, bytes });
         } else if self.is_first_shown() {
             let program = &self.planned.program;
             let others = (0..program.ranks).filter(|other| *other != program.rank);
-            self.moves.extend(others.map(|to| Move::Room { to }));
+            self.moves.extend(others.map(|to| Move::Room { to, bytes }));
             self.moves.push(Move::Show { bytes });
         } else {
-            self.raise(to);
             return Some(());
         }
         let fill = Resolved::packed(Space::Fill.base(), blocks);
@@ -193,7 +192,15 @@ impl Resolving<'_> {
             }
             Value::Reduce { a, b, last } => self.reduce(&fill, [a, b], *last, piece)?,
         }
-        self.raise(to);
+        self.moves.push(match is_shown {
+            true => Move::Tell,
+            false => Move::Raise {
+                to,
+                last: false,
+                answer: false,
+                ahead: false,
+            },
+        });
         Some(())
     }
 
@@ -202,15 +209,6 @@ impl Resolving<'_> {
         let others = self.planned.program.ranks - 1;
         self.shown += 1;
         (self.shown - 1).is_multiple_of(others)
-    }
-
-    fn raise(&mut self, to: u32) {
-        self.moves.push(Move::Raise {
-            to,
-            last: false,
-            answer: false,
-            ahead: false,
-        });
     }
 
     fn copy(&mut self, dst: &Resolved, src: &Resolved, piece: u64) {

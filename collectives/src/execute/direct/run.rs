@@ -91,7 +91,7 @@ impl Running {
     pub(in crate::execute) fn waits_for(&self, planned: &Planned) -> Option<u32> {
         match planned.direct.as_ref()?.moves.get(self.next)? {
             _ if self.due => None,
-            Move::Begin { to, .. } | Move::Room { to } | Move::Settle { to } => Some(*to),
+            Move::Begin { to, .. } | Move::Room { to, .. } | Move::Settle { to } => Some(*to),
             Move::Wait { from, .. } | Move::Owe { from } => Some(*from),
             _ => None,
         }
@@ -138,16 +138,16 @@ impl Running {
                     }
                     None => return Ran::Waits(false),
                 },
-                Move::Room { to } => {
-                    if !around.has_slot(to) {
+                Move::Room { to, bytes } => {
+                    if !around.has_room_for(to, bytes) {
                         return Ran::Waits(false);
                     }
                 }
-                Move::Show { .. } => {
-                    // Of what tells of it no more is asked for than its line.
-                    (self.fill, self.filled) = (around.show(), 0);
+                Move::Show { bytes } => {
+                    (self.fill, self.filled) = (around.show(bytes), bytes);
                     bases[Space::Fill.index()] = self.fill;
                 }
+                Move::Tell => around.tell(op.words, self.filled),
                 Move::Raise {
                     to,
                     last,
@@ -190,12 +190,12 @@ impl Running {
                     shown,
                 } => {
                     let land = land.map(|to| (around.at(&bases, to), u64::from(bytes)));
-                    if !around.wait(op.words, from, land) {
+                    if !around.wait(op.words, from, land, shown) {
                         return Ran::Waits(false);
                     }
                     let peer = &mut around.peers[from as usize];
                     match shown {
-                        true => peer.take_shown(around.own, blocks),
+                        true => peer.take_shown(around.own, blocks, u64::from(bytes)),
                         false => peer.take(around.own, blocks, u64::from(bytes)),
                     }
                 }
@@ -229,13 +229,21 @@ impl Running {
                         self.next += if bytes > 0 { 3 } else { 2 };
                     }
                 }
+                Move::PutToAll { src, bytes } => {
+                    let src = around.at(&bases, src);
+                    if around.put_to_all_at_once(op.words, src, bytes) {
+                        // Past the rooms of all others, what begins, fills (if there are bytes) and tells of it.
+                        self.next += around.peers.len() + if bytes > 0 { 2 } else { 1 };
+                    }
+                }
                 Move::Get {
                     from,
                     bytes,
                     uses,
                     takes,
+                    shown,
                 } => {
-                    if around.take_at_once(op.words, from, bytes, takes) {
+                    if around.take_at_once(op.words, from, bytes, [takes, shown]) {
                         self.next += 1;
                         if uses {
                             self.next += 1;
@@ -268,14 +276,9 @@ impl Running {
                 None => return,
             },
             Some(Move::Owe { from }) => Pending::Owed { from: *from },
-            Some(Move::Begin { to, bytes }) => Pending::Credits {
+            Some(Move::Begin { to, bytes } | Move::Room { to, bytes }) => Pending::Credits {
                 to: *to,
                 bytes: u64::from(*bytes),
-            },
-            // Long ones take a slot.
-            Some(Move::Room { to }) => Pending::Credits {
-                to: *to,
-                bytes: u64::MAX,
             },
             Some(Move::Settle { to }) => Pending::Sources { to: *to },
             Some(Move::Wait {
@@ -287,7 +290,8 @@ impl Running {
             }) => Pending::Data {
                 from: *from,
                 blocks: *blocks,
-                bytes: (!*shown).then_some(u64::from(*bytes)),
+                bytes: u64::from(*bytes),
+                shown: *shown,
             },
             _ => return,
         };
@@ -309,11 +313,12 @@ pub(in crate::execute) enum Pending {
     Sources { to: u32 },
     /// The oldest signal that is owed.
     Owed { from: u32 },
-    /// A put, of so many bytes unless it is shown.
+    /// A put of so many bytes, which may be shown.
     Data {
         from: u32,
         blocks: Blocks,
-        bytes: Option<u64>,
+        bytes: u64,
+        shown: bool,
     },
 }
 
@@ -387,23 +392,40 @@ impl Around<'_> {
         fill
     }
 
-    /// Whether there is a slot more for a peer.
+    /// Whether there is room for so many bytes more to a peer whose memory is mapped.
     #[inline]
-    fn has_slot(&mut self, to: u32) -> bool {
+    fn has_room_for(&mut self, to: u32, bytes: u32) -> bool {
         let own = self.own;
-        has_room(own, &mut self.peers[to as usize], own.arena.depth)
+        let peer = &mut self.peers[to as usize];
+        let rooms = peer.rooms_of(own, bytes.into());
+        has_room(own, peer, rooms)
     }
 
-    /// Where what is shown next is to be written: all others have room for it.
+    /// Where so many bytes that are shown next are to be written: all others have room for them.
     #[inline]
-    fn show(&mut self) -> u64 {
-        let (own, me) = (self.own, self.own.rank as usize);
-        let shown = self.peers[me].shown;
-        self.peers[me].has_shown(own, true);
-        // Any peer's: all write the same arena of this rank's.
-        let near = self.peers[usize::from(me == 0)].near;
-        own.shown_slot(near, shown)
-            .unwrap_or_else(|| unreachable!("a call shows whole groups"))
+    pub(super) fn show(&self, bytes: u32) -> u64 {
+        let itself = &self.peers[self.own.rank as usize];
+        itself.shows_next(self.own, bytes.into()).0
+    }
+
+    /// Tells all of what was written to be shown.
+    #[inline]
+    pub(super) fn tell(&mut self, words: &[u64; 3], bytes: u32) {
+        let (own, number) = (self.own, self.number);
+        let itself = &mut self.peers[own.rank as usize];
+        let (_, Line { flag, counter }) = itself.shows_next(own, bytes.into());
+        itself.fetch_to_show(own, bytes.into());
+        itself.has_shown_all();
+        // SAFETY: both are of this rank's own arena; the lane's lock is held and its stream is idle.
+        unsafe { flag::raise(flag, counter, Some(words)) };
+        let bells = &mut *self.bells;
+        for peer in &mut *self.peers {
+            if let Way::Mapped { bell, .. } = peer.way {
+                peer.sent += 1;
+                peer.signed = number;
+                note(bells, bell);
+            }
+        }
     }
 
     /// Where something had not come from a peer: looks once more when its link has gone on.
@@ -485,12 +507,15 @@ impl Around<'_> {
     }
 
     #[inline]
-    fn wait(&mut self, words: &[u64; 3], from: u32, land: Option<(u64, u64)>) -> bool {
+    fn wait(&mut self, words: &[u64; 3], from: u32, land: Option<(u64, u64)>, shown: bool) -> bool {
         let (own, number) = (self.own, self.number);
         let words_of = |peer: &Peer| (peer.compared != number).then_some(words);
         let peer = &mut self.peers[from as usize];
-        let mut has_come = has_come(own, peer, words_of(peer));
-        if !has_come {
+        let mut has_come = match shown {
+            true => is_shown(own, peer, words_of(peer)),
+            false => has_come(own, peer, words_of(peer)),
+        };
+        if !has_come && !shown {
             if let Some((to, bytes)) = land {
                 peer.land_once(own, to, bytes);
             }
@@ -605,9 +630,15 @@ impl Around<'_> {
 
     #[inline]
     pub(super) fn note(&mut self, bell: u64) {
-        if bell != 0 && self.bells.last() != Some(&bell) {
-            self.bells.push(bell);
-        }
+        note(self.bells, bell);
+    }
+}
+
+/// A bell is to be rung.
+#[inline]
+fn note(bells: &mut Vec<u64>, bell: u64) {
+    if bell != 0 && bells.last() != Some(&bell) {
+        bells.push(bell);
     }
 }
 
@@ -658,6 +689,14 @@ fn is_ahead(own: &Own, peer: &Peer) -> bool {
     let Line { flag, counter } = peer.awaited(own);
     // SAFETY: as in `has_come`.
     unsafe { flag::is_raised(flag, counter) }
+}
+
+/// Whether a peer has shown its next group, with these words.
+#[inline(always)]
+pub(super) fn is_shown(own: &Own, peer: &Peer, words: Option<&[u64; 3]>) -> bool {
+    let Line { flag, counter } = peer.shown_next(own);
+    // SAFETY: the flag is in the peer's arena, which the lane keeps imported; else as in `has_come`.
+    unsafe { flag::pass(flag, counter, 1, words) }
 }
 
 /// Whether the next put of a peer has come, with these words.

@@ -4,22 +4,46 @@ use unisono_plan::Value;
 
 use super::Lowering;
 use crate::execute::op::Op;
+use crate::execute::peer::{Line, Way};
 use crate::execute::place::Resolved;
 
 impl Lowering<'_> {
-    /// Before a put that is shown is told of: writes it, for all, if it is the first of its group.
+    /// A put that is shown. The first of its group writes it, and tells all; with each of them its peer's bell is rung.
     pub(super) fn show(&mut self, op: &Op, to: u32, value: &Value, piece: u64) {
         let (own, me) = (self.own, self.own.rank as usize);
-        let shown = self.peers[me].shown;
-        self.peers[me].has_shown(&own, false);
-        let Some(slot) = own.shown_slot(self.peers[to as usize].near, shown) else {
-            return;
+        let bytes = op.planned.packed(value.blocks(), piece);
+        let (place, line) = self.peers[me].shows_next(&own, bytes);
+        let is_first = self.peers[me].begins_group(&own);
+        let raised = match is_first {
+            true => {
+                self.signal_late();
+                for other in (0..own.arena.ranks).filter(|other| *other != own.rank) {
+                    let rooms = self.peers[other as usize].rooms_of(&own, bytes);
+                    self.await_credits(other, rooms);
+                }
+                self.write_shown(op, place, value, piece);
+                line
+            }
+            false => self.peers[me].nobodys(&own),
         };
-        self.signal_late();
-        for other in (0..own.arena.ranks).filter(|other| *other != own.rank) {
-            self.await_credits(other, own.arena.depth);
+        let peer = &mut self.peers[to as usize];
+        peer.sent += 1;
+        peer.signed = self.number;
+        let bell = match peer.way {
+            Way::Mapped { bell, .. } => bell,
+            Way::Own | Way::Posted(_) => 0,
+        };
+        if !is_first && bell == 0 {
+            return;
         }
-        let dst = Resolved::packed(slot, value.blocks());
+        let Line { flag, counter } = raised;
+        // With each group, as some peer may have heard nothing of this call.
+        let words = is_first.then(|| op.words_to(to));
+        self.stream.signal(flag, counter, bell, words);
+    }
+
+    fn write_shown(&mut self, op: &Op, place: u64, value: &Value, piece: u64) {
+        let dst = Resolved::packed(place, value.blocks());
         match value {
             Value::Empty => {}
             Value::Copy(src) => {

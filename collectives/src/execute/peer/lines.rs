@@ -1,8 +1,8 @@
 //! Where the flags and counters of a pair lie for the CPU, and its small puts: worked out once, as each short call
 //! needs some of them.
 
-use super::{Fetch, Own, Peer, Way};
-use crate::arena::{COUNTER, Counter, INLINE, INLINE_OFFSET, LINE};
+use super::{Fetch, Own, Peer, Way, modulo};
+use crate::arena::{self, COUNTER, Counter, INLINE, INLINE_OFFSET, LINE};
 use crate::execute::direct::flag::{self, fetch_to_read, fetch_to_write};
 
 /// So many puts before one writes its lines, they are asked for: time enough for them to come, and far enough ahead of
@@ -28,6 +28,11 @@ pub(super) struct Lines {
     /// Both credit flags, and the counters that are this rank's.
     credit: Line,
     far_credit: Line,
+    /// What the peer shows: its data flags and the counters of the waits for them, its small puts, its slots. Of this rank
+    /// itself what it shows, and the counters of what raises the flags.
+    shown: Line,
+    shown_small: u64,
+    shown_slots: u64,
     /// Where the peer's memory is as plain as this rank's.
     plain: Option<Plain>,
 }
@@ -99,6 +104,10 @@ impl Peer {
             Way::Mapped { signal, slots, .. } => (signal, slots),
             Way::Own | Way::Posted(_) => (0, 0),
         };
+        let (shows, shows_slots, shown_counter) = match self.way {
+            Way::Own => (home, self.near.slots, Counter::DataSignal(0)),
+            _ => (far, far_slots, Counter::ShownWait(0)),
+        };
         self.lines = Lines {
             data: home + arena.data_flag(self.rank, 0),
             waits: counter(Counter::DataWait(0)),
@@ -115,6 +124,12 @@ impl Peer {
                 flag: far + arena.credit_flag(own.rank),
                 counter: counter(Counter::CreditSignal),
             },
+            shown: Line {
+                flag: shows + arena.data_flag(self.rank, 0),
+                counter: counter(shown_counter),
+            },
+            shown_small: shows_slots + arena.small(self.rank, 0),
+            shown_slots: shows_slots + arena.sends() + arena.slot(self.rank, 0),
             plain: Plain::of(self, own),
         };
     }
@@ -206,6 +221,82 @@ impl Peer {
             let put = self.small(later, false);
             for line in (0..u64::from(bytes)).step_by(LINE as usize) {
                 fetch_to_read(put + line);
+            }
+        }
+    }
+
+    /// The flag that is raised for the group of this number of what the peer, or this rank itself, shows.
+    #[inline]
+    pub(in crate::execute) fn shown_line(&self, own: &Own, group: u64) -> Line {
+        let number = modulo(group, own.flags.into());
+        let Line { flag, counter } = self.lines.shown;
+        Line {
+            flag: flag + number * LINE,
+            counter: counter + number * COUNTER,
+        }
+    }
+
+    /// Where a group of so many bytes lies that the peer, or this rank itself, shows.
+    #[inline]
+    pub(in crate::execute) fn shown_place(&self, own: &Own, group: u64, bytes: u64) -> u64 {
+        let number = modulo(group, own.flags.into());
+        if bytes <= INLINE {
+            self.lines.shown.flag + number * LINE + INLINE_OFFSET
+        } else if bytes <= own.small_bytes {
+            self.lines.shown_small + number * self.lines.stride
+        } else {
+            self.lines.shown_slots + u64::from(own.slot_of(group)) * own.arena.slot_bytes
+        }
+    }
+
+    /// The words beside all flags that the peer has raised and this rank has not waited for, where ranks show each other what
+    /// they put.
+    #[allow(unsafe_code, reason = "reads flags")]
+    pub(in crate::execute) fn raised_words(&self, own: &Own) -> impl Iterator<Item = [u64; 3]> {
+        let is_seen = own.shows && matches!(self.way, Way::Mapped { .. });
+        let flags = if is_seen { own.flags } else { 0 };
+        let lines = (0..flags).flat_map(|flag| {
+            let shown = self.shown_line(own, flag.into());
+            [self.awaits(flag), shown]
+        });
+        // SAFETY: of this rank's own arena and of the peer's, which the lane keeps imported and a CPU works in; the lane's lock
+        // is held. A plugin's stream may be at a counter nevertheless, which both read and write as one word.
+        let raised = lines.filter(|line| unsafe { flag::is_raised(line.flag, line.counter) });
+        raised.map(|line| {
+            // Of a flag that is seen raised, all words that were written before.
+            std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
+            arena::words(line.flag)
+        })
+    }
+
+    /// Something of so many bytes is about to be shown: asks for the lines of what comes a little later.
+    #[inline]
+    pub(in crate::execute) fn fetch_to_show(&self, own: &Own, bytes: u64) {
+        let later = self.shown + AHEAD;
+        fetch_to_write(self.shown_line(own, later).flag);
+        if bytes > INLINE && bytes <= own.small_bytes {
+            let place = self.shown_place(own, later, bytes);
+            for line in (0..bytes).step_by(LINE as usize) {
+                fetch_to_write(place + line);
+            }
+        }
+    }
+
+    /// [`fetch_later`](Self::fetch_later) of what the peer shows.
+    #[inline]
+    #[allow(unsafe_code, reason = "reads a flag")]
+    pub(in crate::execute) fn fetch_shown_later(&self, own: &Own, bytes: u64) {
+        if bytes <= INLINE || bytes > own.small_bytes {
+            return;
+        }
+        let later = self.shown + LATER - 1;
+        let Line { flag, counter } = self.shown_line(own, later);
+        // SAFETY: of the peer's arena, which the lane keeps imported, and this rank's own; the lane's lock is held and its
+        // stream is idle.
+        if unsafe { flag::is_raised(flag, counter) } {
+            let place = self.shown_place(own, later, bytes);
+            for line in (0..bytes).step_by(LINE as usize) {
+                fetch_to_read(place + line);
             }
         }
     }

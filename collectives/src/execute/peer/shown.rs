@@ -1,40 +1,62 @@
-//! Puts that are *shown*: written once, into a slot of the sender's own, which all other ranks read
+//! Puts that are *shown*: written and told of once, in memory of the sender's own, where all other ranks look and read
 //! ([`unisono_plan::ir`]).
 //!
-//! The slots are those from which a rank would send to itself, which nothing else uses. What is counted are puts: a group
-//! of one for each other rank has the next of the slots.
+//! A group of puts, one for each other rank, takes the next of the sender's own data flags, which it raises once, and lies
+//! where a put of so many bytes does: in the flag's line, in a small place, or in the next of the slots. All of these are
+//! those of the rank's pair with itself, which nothing else uses. So of ranks that share a core the first that looks brings
+//! the line there for all of them, and who shows something writes one line, however many look.
+//!
+//! A wait for such a flag ends with an abort of the stream alone: the line is not this rank's to raise, and who did would
+//! let others take for data what never came. The streams of CPUs, which alone wait for such flags, end so.
 
 use unisono_plan::Blocks;
 
-use super::{Near, Own, Peer, Way};
-
-impl Own {
-    /// The other ranks: puts of a group.
-    fn others(&self) -> u64 {
-        u64::from(self.arena.ranks.saturating_sub(1)).max(1)
-    }
-
-    /// Where so many puts were shown before: where the next is to be written, if it is the first of its group.
-    pub(in crate::execute) fn shown_slot(&self, near: Near, shown: u64) -> Option<u64> {
-        let (group, of_group) = (shown / self.others(), shown % self.others());
-        let slot = self.arena.slot(self.rank, self.slot_of(group));
-        (of_group == 0).then_some(near.sends + slot)
-    }
-}
+use super::{Line, Own, Peer, Way};
+use crate::arena::Counter;
 
 impl Peer {
-    /// One put more was shown, of this rank itself; or all of a group.
-    pub(in crate::execute) fn has_shown(&mut self, own: &Own, whole_group: bool) {
-        self.shown += if whole_group { own.others() } else { 1 };
+    /// Of this rank itself: where its next group, of so many bytes, is to be written and which flag then raised.
+    #[inline]
+    pub(in crate::execute) fn shows_next(&self, own: &Own, bytes: u64) -> (u64, Line) {
+        let place = self.shown_place(own, self.shown, bytes);
+        (place, self.shown_line(own, self.shown))
     }
 
-    /// The next put from the peer, which it shows, is the current one. It has these blocks.
-    pub(in crate::execute) fn take_shown(&mut self, own: &Own, blocks: Blocks) {
-        let Way::Mapped { slots, .. } = self.way else {
-            unreachable!("what is shown is mapped");
-        };
-        let slot = own.arena.slot(self.rank, own.slot_of(self.shown));
-        self.current = slots + own.arena.sends() + slot;
+    /// Of this rank itself: one put of a group is done; whether it is the first of it.
+    pub(in crate::execute) fn begins_group(&mut self, own: &Own) -> bool {
+        let is_first = self.of_group == 0;
+        self.of_group += 1;
+        if self.of_group == own.arena.ranks - 1 {
+            (self.of_group, self.shown) = (0, self.shown + 1);
+        }
+        is_first
+    }
+
+    /// Of this rank itself: a whole group is done.
+    #[inline]
+    pub(in crate::execute) fn has_shown_all(&mut self) {
+        self.shown += 1;
+    }
+
+    /// Of this rank itself: a flag for which nobody waits, to be raised where a bell is all that is to be rung.
+    pub(in crate::execute) fn nobodys(&self, own: &Own) -> Line {
+        let (rank, home) = (own.rank, self.near.signal_host);
+        Line {
+            flag: home + own.arena.doorbell_flag(rank),
+            counter: home + own.arena.counter(rank, Counter::DoorbellSignal),
+        }
+    }
+
+    /// The flag that the peer raises when it shows the next put.
+    pub(in crate::execute) fn shown_next(&self, own: &Own) -> Line {
+        self.shown_line(own, self.shown)
+    }
+
+    /// The next put from the peer, which it shows, is the current one. It has these blocks, and `bytes` in all.
+    #[inline]
+    pub(in crate::execute) fn take_shown(&mut self, own: &Own, blocks: Blocks, bytes: u64) {
+        debug_assert!(matches!(self.way, Way::Mapped { .. }));
+        self.current = self.shown_place(own, self.shown, bytes);
         self.current_blocks = blocks;
         self.shown += 1;
         self.received += 1;
@@ -43,9 +65,11 @@ impl Peer {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::arena::Arena;
-    use crate::execute::peer::Fetch;
+    use crate::execute::peer::{Fetch, Near};
 
     const ARENA: Arena = Arena {
         ranks: 3,
@@ -53,45 +77,90 @@ mod tests {
         slot_bytes: 1 << 20,
     };
 
-    /// What rank 1 writes is where ranks 0 and 2 look, slot by slot.
-    #[test]
-    fn all_find_what_is_shown() {
-        let slots = 1 << 40;
-        let near = Near {
+    /// Where rank 1 has its arena, as all see it.
+    const SIGNAL: u64 = 1 << 41;
+    const SLOTS: u64 = 1 << 40;
+
+    /// Rank 1's view of itself, and how ranks 0 and 2 see it.
+    fn all() -> ((Own, Peer), [(Own, Peer); 2]) {
+        let near = |signal, slots| Near {
+            signal,
+            slots,
             sends: slots + ARENA.sends(),
+            signal_host: signal,
+            plain: true,
             ..Near::default()
         };
         let sender = Own::new(1, ARENA);
-        let mut itself = Peer::new(1, Way::Own, Near::default());
-        let mut readers = [0, 2].map(|rank| {
+        let mut itself = Peer::new(1, Way::Own, near(SIGNAL, SLOTS));
+        itself.set_lines(&sender);
+        let readers = [0, 2].map(|rank| {
             let way = Way::Mapped {
-                signal: 0,
-                slots,
+                signal: SIGNAL,
+                slots: SLOTS,
                 bell: 0,
                 inline: true,
                 fetch: Fetch::default(),
             };
-            (Own::new(rank, ARENA), Peer::new(1, way, Near::default()))
+            let own = Own::new(rank, ARENA);
+            let home = u64::from(rank + 3) << 42;
+            let mut peer = Peer::new(1, way, near(home, home + (1 << 41)));
+            peer.set_lines(&own);
+            (own, peer)
         });
-        let mut places = Vec::new();
-        for group in 0..2 * ARENA.depth {
-            let place = sender
-                .shown_slot(near, itself.shown)
-                .expect("a group begins");
-            itself.has_shown(&sender, group % 2 == 0);
-            if group % 2 == 1 {
-                assert_eq!(sender.shown_slot(near, itself.shown), None, "one goes on");
-                itself.has_shown(&sender, false);
+        ((sender, itself), readers)
+    }
+
+    /// What rank 1 writes, and raises, is where ranks 0 and 2 look, group by group, whatever it has of bytes.
+    #[test]
+    fn all_find_what_is_shown() {
+        let ((sender, mut itself), mut readers) = all();
+        for bytes in [0, 32, 33, 1024, 1025, 1 << 20] {
+            let mut places = BTreeSet::new();
+            let mut counters = BTreeSet::new();
+            let groups = ARENA.data_flags();
+            for group in 0..groups {
+                let (place, raised) = itself.shows_next(&sender, bytes);
+                match group % 2 {
+                    0 => itself.has_shown_all(),
+                    _ => {
+                        assert!(itself.begins_group(&sender));
+                        assert!(!itself.begins_group(&sender), "one goes on");
+                    }
+                }
+                counters.insert(raised.counter);
+                for (own, peer) in &mut readers {
+                    let awaited = peer.shown_next(own);
+                    assert_eq!(awaited.flag, raised.flag);
+                    counters.insert(awaited.counter);
+                    peer.take_shown(own, Blocks::one(0), bytes);
+                    assert_eq!(peer.current_slot(own), place);
+                }
+                places.insert(place);
             }
-            for (own, peer) in &mut readers {
-                peer.take_shown(own, Blocks::one(0));
-                assert_eq!(peer.current_slot(own), place);
-            }
-            places.push(place);
+            let apart = if bytes > 1024 { ARENA.depth } else { groups };
+            assert_eq!(places.len(), apart as usize, "round and round");
+            assert_eq!(counters.len(), 3 * groups as usize, "each rank has its own");
         }
-        let (first, again) = places.split_at(ARENA.depth as usize);
-        assert_eq!(first, again, "round and round");
-        let other = |slot| slots + ARENA.sends() + ARENA.slot(0, slot);
-        assert!((0..ARENA.depth).all(|slot| !first.contains(&other(slot))));
+    }
+
+    /// Nothing of it is where puts to one rank lie, or raise flags.
+    #[test]
+    fn nothing_else_uses_what_is_shown() {
+        let ((sender, itself), _) = all();
+        let mut flags = BTreeSet::new();
+        let mut places = BTreeSet::new();
+        for peer in [0, 2] {
+            flags.extend((0..ARENA.data_flags()).map(|flag| SIGNAL + ARENA.data_flag(peer, flag)));
+            places.extend((0..ARENA.data_flags()).map(|flag| SLOTS + ARENA.small(peer, flag)));
+            let slots = (0..ARENA.depth).map(|slot| ARENA.slot(peer, slot));
+            places.extend(slots.flat_map(|slot| [0, ARENA.sends()].map(|at| SLOTS + at + slot)));
+        }
+        for group in 0..ARENA.data_flags().into() {
+            assert!(!flags.contains(&itself.shown_line(&sender, group).flag));
+            for bytes in [33, 1025] {
+                assert!(!places.contains(&itself.shown_place(&sender, group, bytes)));
+            }
+        }
     }
 }

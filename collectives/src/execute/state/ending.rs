@@ -68,9 +68,11 @@ impl State {
     /// A peer may be writing the same flags, so this is repeated until the streams are drained.
     fn poison(&self) {
         let arena = self.common.own.arena;
-        // A rank alone has no flags.
-        let peers = self.common.peers.iter();
-        for peer in peers.filter(|peer| peer.near.signal_host != 0) {
+        // A rank alone has no flags. Those that it raises itself, of what it shows, are others' to wait for: these would
+        // take it for shown.
+        let own = self.common.own.rank;
+        let others = |peer: &&Peer| peer.rank != own && peer.near.signal_host != 0;
+        for peer in self.common.peers.iter().filter(others) {
             for offset in arena.flags_of(peer.rank) {
                 crate::arena::poison(peer.near.signal_host + offset);
             }

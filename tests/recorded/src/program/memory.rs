@@ -14,6 +14,8 @@ pub(crate) struct Memory {
     regions: Vec<(Range<u64>, u32)>,
     /// By cell, the number of the slot that it is of, if another rank fills it.
     slots: Vec<Option<u32>>,
+    /// By cell, the rank that shows others what it puts there.
+    shown: Vec<Option<u32>>,
     places: Places,
 }
 
@@ -63,8 +65,14 @@ impl Memory {
         let mut memory = Self {
             regions,
             slots: vec![None; cells as usize],
+            shown: Vec::new(),
             places,
         };
+        let shown = (0..cells).map(|cell| match memory.name(cell).0 {
+            Owner::Shown { rank } => Some(rank),
+            _ => None,
+        });
+        memory.shown = shown.collect();
         for number in 0..memory.places.slots() {
             let slot = memory.range(&memory.places.nth_slot(number))?;
             for cell in slot {
@@ -91,7 +99,7 @@ impl Memory {
 
     /// Whether a cell is used over again, when credits have told that it may be.
     pub(crate) fn is_lent(&self, cell: u32) -> bool {
-        self.slot_of(cell).is_some() || matches!(self.name(cell).0, Owner::Shown { .. })
+        self.slot_of(cell).is_some() || self.shown[cell as usize].is_some()
     }
 
     /// The number of the slot that `from` fills on `owner`.
@@ -118,8 +126,20 @@ impl Memory {
 
     /// The cells of the slot that `from` fills on `owner`.
     pub(crate) fn slot(&self, owner: u32, from: u32, number: u32) -> Range<u32> {
-        let at = self.places.nth_slot(self.slot_number(owner, from, number));
-        self.range(&at).unwrap_or(0..0)
+        self.nth_slot(self.slot_number(owner, from, number))
+    }
+
+    /// The cells of the slot of this number among all that ranks fill for each other; none behind those.
+    pub(crate) fn nth_slot(&self, number: u32) -> Range<u32> {
+        if number >= self.places.slots() {
+            return 0..0;
+        }
+        (self.range(&self.places.nth_slot(number))).unwrap_or(0..0)
+    }
+
+    /// Whether a cell is of where a rank shows others what it puts.
+    pub(crate) fn is_shown_by(&self, cell: u32, rank: u32) -> bool {
+        self.shown[cell as usize] == Some(rank)
     }
 
     /// What a cell is of, and the number of its element there.

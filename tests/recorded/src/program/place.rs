@@ -6,6 +6,8 @@ use std::ops::Range;
 use crate::job::{PUT_BYTES, SLOT_BYTES, SLOTS};
 use crate::log::Log;
 
+use super::flags::{in_line, of_pair};
+
 /// What some memory is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
@@ -17,7 +19,7 @@ pub(crate) enum Owner {
     Slot { rank: u32, from: u32, number: u32 },
     /// Where a rank makes what its link sends.
     SendSlot { rank: u32 },
-    /// A slot of a rank, in which it shows all others what it puts.
+    /// A slot of a rank, or the line of a flag, in which it shows all others what it puts.
     Shown { rank: u32 },
     /// Other memory of a rank's device.
     Scratch { rank: u32 },
@@ -32,6 +34,8 @@ pub(crate) struct Places {
     /// The slots part of each rank, by rank.
     slots: Vec<(u32, Range<u64>)>,
     scratch: Vec<(u32, Range<u64>)>,
+    /// The flags of each rank.
+    signals: Vec<(u32, Range<u64>)>,
     ranks: u32,
 }
 
@@ -56,6 +60,9 @@ impl Places {
             ranks: slots.len() as u32,
             slots,
             scratch,
+            signals: (log.signals.iter())
+                .map(|region| (region.rank, region.at.clone()))
+                .collect(),
         }
     }
 
@@ -85,6 +92,13 @@ impl Places {
                 Some(_) => Owner::SendSlot { rank: *rank },
             };
             return (within + bytes <= SLOT_BYTES).then_some((owner, address - within));
+        }
+        if let Some((rank, range)) = self.signals.iter().find(|(_, range)| holds(range)) {
+            let (peer, within) = of_pair(address - range.start);
+            let room = in_line(within).filter(|_| peer == *rank)?;
+            let is_whole = within + bytes <= room.end;
+            return is_whole
+                .then_some((Owner::Shown { rank: *rank }, address - within + room.start));
         }
         let (rank, range) = self.scratch.iter().find(|(_, range)| holds(range))?;
         Some((Owner::Scratch { rank: *rank }, range.start))
@@ -117,7 +131,7 @@ impl fmt::Display for Owner {
             Self::Slot { rank, from, number } => {
                 write!(f, "rank {rank}'s slot {number} from rank {from}")
             }
-            Self::Shown { rank } => write!(f, "a slot in which rank {rank} shows what it puts"),
+            Self::Shown { rank } => write!(f, "a place in which rank {rank} shows what it puts"),
             Self::SendSlot { rank } => write!(f, "a slot that rank {rank} sends from"),
             Self::Scratch { rank } => write!(f, "rank {rank}'s scratch"),
             Self::Nobody => f.write_str("memory that nobody gave"),

@@ -76,9 +76,11 @@ impl Machine<'_> {
         let (signals, waits) = (state.raised.len() as u64, state.waits);
         let even = match flag.line {
             Line::Credit => {
-                let puts = self.puts(flag.owner, flag.peer);
-                signals == puts && waits == puts.saturating_sub(u64::from(SLOTS))
+                let [puts, waited] = self.channels.count(flag.owner, flag.peer);
+                signals == puts && waits == waited.saturating_sub(u64::from(SLOTS))
             }
+            Line::Shown(_) => signals * u64::from(self.program.case.ranks - 1) == waits,
+            Line::Bell => waits == 0,
             Line::Data(_) | Line::Doorbell | Line::Done => signals == waits,
         };
         if even {
@@ -90,14 +92,5 @@ impl Machine<'_> {
                 waits,
             })
         }
-    }
-
-    /// Slots that one rank filled for another.
-    fn puts(&self, from: u32, to: u32) -> u64 {
-        let flags = self.program.flags.iter().zip(&self.flags);
-        let data = flags.filter(|(flag, _)| {
-            (flag.owner, flag.peer) == (to, from) && matches!(flag.line, Line::Data(_))
-        });
-        data.map(|(_, state)| state.raised.len() as u64).sum()
     }
 }

@@ -41,8 +41,13 @@ pub enum Fault {
     Slot {
         /// By which flag.
         flag: Flag,
-        /// The slot's number.
-        number: u32,
+        /// The number of the slot among all; behind those, of the place in which something is shown to a rank.
+        slot: u32,
+    },
+    /// It gives back what was never put.
+    Unput {
+        /// By which flag.
+        flag: Flag,
     },
     /// It adds what does not belong together.
     Sum {
@@ -109,12 +114,13 @@ impl fmt::Display for Fault {
             }
             Self::Undefined { place } => write!(f, "{place} holds nothing"),
             Self::Full { place } => write!(f, "{place} is written, but was said to be filled"),
-            Self::Slot { flag, number } => {
+            Self::Slot { flag, slot } => {
                 write!(
                     f,
-                    "{flag} is said or heard of slot {number} when it is not so"
+                    "{flag} is said or heard of slot {slot} of all when it is not so"
                 )
             }
+            Self::Unput { flag } => write!(f, "{flag} comes before there was such a put"),
             Self::Sum { left, right } => write!(f, "{left} is added to {right}"),
             Self::Counter { flag } => write!(f, "the counter of {flag} is out of step"),
             Self::Writers { flag } => write!(f, "two may raise {flag} at once"),
@@ -145,8 +151,10 @@ impl fmt::Display for Flag {
         let Self { owner, peer, line } = self;
         match line {
             Line::Data(slot) => write!(f, "\"rank {peer} filled slot {slot} of rank {owner}\""),
+            Line::Shown(group) => write!(f, "\"rank {owner} has shown\" with its flag {group}"),
             Line::Credit => write!(f, "\"rank {peer} gave a slot back to rank {owner}\""),
             Line::Doorbell => write!(f, "rank {owner}'s doorbell to its link to {peer}"),
+            Line::Bell => write!(f, "the flag with which rank {owner} rings bells"),
             Line::Done => write!(f, "\"rank {owner}'s link to {peer} has read\""),
         }
     }

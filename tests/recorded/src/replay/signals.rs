@@ -3,8 +3,7 @@
 use super::known::knows;
 use super::slots::Said;
 use super::{Fault, Machine, Raised};
-use crate::job::SLOTS;
-use crate::program::{Flag, Line, Raise};
+use crate::program::{Flag, Line, Raise, Step};
 
 impl Machine<'_> {
     pub(super) fn raise(&mut self, queue: usize, raise: Raise) -> Result<(), Fault> {
@@ -28,31 +27,57 @@ impl Machine<'_> {
             words: raise.words,
         });
         match flag.line {
-            Line::Data(number) => self.say(queue, flag, number, Said::Filled),
+            Line::Data(number) => {
+                let slot = self.slot(flag, number);
+                self.channels.put(flag.peer, flag.owner, slot, true);
+                self.say(queue, flag, slot, Said::Filled)
+            }
+            Line::Shown(group) => {
+                // What is nothing but a flag needs no slot: there are more of these.
+                let waits = self.has_shown(queue);
+                let ranks = 0..self.program.case.ranks;
+                for to in ranks.filter(|to| *to != flag.owner) {
+                    let place = self.channels.place(flag.owner, to, group);
+                    self.channels.put(flag.owner, to, place, waits);
+                    self.say(queue, flag, place, Said::Filled)?;
+                }
+                Ok(())
+            }
             Line::Credit => self.give_back(queue, flag, before),
-            Line::Doorbell | Line::Done => Ok(()),
+            Line::Doorbell | Line::Done | Line::Bell => Ok(()),
         }
     }
 
-    /// The flag of a pair says the next thing of a slot: `number`, which the peer of a data flag
-    /// fills on its owner.
-    fn say(&mut self, queue: usize, flag: Flag, number: u32, what: Said) -> Result<(), Fault> {
-        let (owner, from) = match flag.line {
-            Line::Credit => (flag.peer, flag.owner),
-            _ => (flag.owner, flag.peer),
-        };
-        let slot = self.program.memory.slot_number(owner, from, number);
+    /// Whether a queue's step before its last wrote something that its rank shows.
+    fn has_shown(&self, queue: usize) -> bool {
+        let lane = &self.program.queues[queue];
+        match lane.steps[..self.queues[queue].at - 1].last() {
+            Some(Step::Copy { dst, .. } | Step::Reduce { dst, .. }) => {
+                self.program.memory.is_shown_by(*dst, lane.rank)
+            }
+            _ => false,
+        }
+    }
+
+    /// The slot of this number which the peer of a data flag fills on its owner.
+    fn slot(&self, flag: Flag, number: u32) -> u32 {
+        (self.program.memory).slot_number(flag.owner, flag.peer, number)
+    }
+
+    /// A flag says the next thing of a slot, or of a place in which something is shown.
+    fn say(&mut self, queue: usize, flag: Flag, slot: u32, what: Said) -> Result<(), Fault> {
         match (self.slots).say(slot, what, queue, &self.queues[queue].known.all) {
             true => Ok(()),
-            false => Err(Fault::Slot { flag, number }),
+            false => Err(Fault::Slot { flag, slot }),
         }
     }
 
-    /// A slot is its sender's again.
+    /// A slot is its sender's again, or a receiver is through with what was shown.
     fn give_back(&mut self, queue: usize, flag: Flag, before: u64) -> Result<(), Fault> {
-        let number = (before % u64::from(SLOTS)) as u32;
-        self.say(queue, flag, number, Said::Free)?;
-        for cell in self.program.memory.slot(flag.peer, flag.owner, number) {
+        let put = self.channels.nth(flag.owner, flag.peer, before);
+        let slot = put.ok_or(Fault::Unput { flag })?;
+        self.say(queue, flag, slot, Said::Free)?;
+        for cell in self.program.memory.nth_slot(slot) {
             self.write(queue, cell)?;
             self.values[cell as usize] = None;
         }
@@ -77,8 +102,13 @@ impl Machine<'_> {
         state.waits += 1;
         let flag = self.program.flags[flag as usize];
         match flag.line {
-            Line::Data(number) => self.say(queue, flag, number, Said::Held),
-            Line::Credit | Line::Doorbell | Line::Done => Ok(()),
+            Line::Data(number) => self.say(queue, flag, self.slot(flag, number), Said::Held),
+            Line::Shown(group) => {
+                let to = self.program.queues[queue].rank;
+                let place = self.channels.place(flag.owner, to, group);
+                self.say(queue, flag, place, Said::Held)
+            }
+            Line::Credit | Line::Doorbell | Line::Done | Line::Bell => Ok(()),
         }
     }
 }

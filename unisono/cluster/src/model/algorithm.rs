@@ -177,6 +177,8 @@ names! {
         MeshRead = "mesh_read",
         /// Every rank leaves what all need in memory of its own, once, where all read it.
         MeshShared = "mesh_shared",
+        /// The same, for an all_reduce in one exchange.
+        MeshSharedOneShot = "mesh_shared_one_shot",
         /// Within islands first, then between them, and back; for communicators that have islands.
         Hierarchical = "hierarchical",
     }

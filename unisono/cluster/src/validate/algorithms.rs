@@ -42,6 +42,7 @@ fn ordered(context: &mut Context<'_>, rule: &AlgorithmRule, path: &str) {
             | AlgorithmUse::MeshTwoShot
             | AlgorithmUse::MeshRead
             | AlgorithmUse::MeshShared
+            | AlgorithmUse::MeshSharedOneShot
     );
     let reduces = rule.op.is_none_or(Collective::reduces);
     if rule.deterministic == Some(true) && own_order && reduces {
@@ -49,7 +50,7 @@ fn ordered(context: &mut Context<'_>, rule: &AlgorithmRule, path: &str) {
             "`{}` does not add up in the order of the ranks, as `deterministic` asks",
             rule.use_
         );
-        let help = "use a mesh (mesh_one_shot, mesh_two_shot, mesh_read, mesh_shared) or auto, or leave `deterministic` out";
+        let help = "use a mesh (mesh_one_shot, mesh_two_shot, mesh_read, mesh_shared, mesh_shared_one_shot) or auto, or leave `deterministic` out";
         context.problem(
             ProblemKind::Contradiction,
             &format!("{path}.use"),
