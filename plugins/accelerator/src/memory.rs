@@ -326,9 +326,11 @@ impl<R: Runtime> AcceleratorMemory<R> {
         if description.device == own {
             // Whether or not the memory is known here, or its maker can be looked at: a peer uses the device.
             device.is_shared.store(true, Ordering::Relaxed);
-            if description.pid != std::process::id() {
-                device.takes_turns.store(true, Ordering::Relaxed);
-            }
+            let peers = match description.pid == std::process::id() {
+                true => &device.has_ranks,
+                false => &device.takes_turns,
+            };
+            peers.store(true, Ordering::Relaxed);
         }
         let length = description.bytes;
         let nonce = description.nonce;

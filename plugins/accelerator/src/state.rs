@@ -39,6 +39,8 @@ pub(crate) struct State<R: Runtime> {
     pub(crate) is_shared: AtomicBool,
     /// One of them was another process: the device is theirs in turns.
     pub(crate) takes_turns: AtomicBool,
+    /// One of them was another rank of this process, whose streams use the same engines and queues.
+    pub(crate) has_ranks: AtomicBool,
     /// Operations that a stream may have in the device's queues.
     pub(crate) limit: u64,
     natives: Mutex<Natives<R>>,
@@ -114,6 +116,7 @@ impl<R: Runtime> State<R> {
             failed_graphs: Failures::default(),
             is_shared: AtomicBool::new(false),
             takes_turns: AtomicBool::new(false),
+            has_ranks: AtomicBool::new(false),
             limit,
             natives: Mutex::new(natives),
             freed: FreedMemory::new(),

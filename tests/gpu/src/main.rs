@@ -16,6 +16,7 @@ mod results;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, ValueEnum};
@@ -76,6 +77,15 @@ struct Settings {
     /// Batches that are repeated become graphs.
     #[arg(long)]
     graphs: bool,
+    /// Bytes of a long message.
+    #[arg(long)]
+    long: Option<usize>,
+    /// Measure so many ranks alone; may be repeated.
+    #[arg(long)]
+    ranks: Vec<u32>,
+    /// Seconds that a call may take.
+    #[arg(long)]
+    patience: Option<u64>,
 }
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
@@ -85,7 +95,20 @@ impl Settings {
     fn arguments(&self) -> Vec<String> {
         let slot = self.slot.iter().map(|slot| format!("--slot={slot}"));
         let graphs = self.graphs.then(|| "--graphs".to_owned());
-        slot.chain(graphs).collect()
+        let long = self.long.iter().map(|bytes| format!("--long={bytes}"));
+        let ranks = self.ranks.iter().map(|ranks| format!("--ranks={ranks}"));
+        let patience = self.patience.iter();
+        let patience = patience.map(|seconds| format!("--patience={seconds}"));
+        let all = slot.chain(graphs).chain(long).chain(ranks);
+        all.chain(patience).collect()
+    }
+
+    /// Of these counts of ranks those that are wanted.
+    fn ranks(&self, all: &[u32]) -> Vec<u32> {
+        match self.ranks.is_empty() {
+            true => all.to_vec(),
+            false => self.ranks.clone(),
+        }
     }
 
     /// Those of this process.
@@ -112,7 +135,15 @@ struct Scale {
 }
 
 impl Scale {
-    const fn of(emulated: bool) -> Self {
+    fn of(emulated: bool, settings: &Settings) -> Self {
+        let scale = Self::by_default(emulated);
+        Self {
+            long: settings.long.unwrap_or(scale.long),
+            ..scale
+        }
+    }
+
+    const fn by_default(emulated: bool) -> Self {
         if emulated {
             Self {
                 long: 1 << 20,
@@ -146,6 +177,9 @@ fn first_device(options: &mut InitOptions) {
         options.memory.slot = Some(slot);
         options.memory.budget = 4 << 30;
     }
+    if let Some(seconds) = settings.patience {
+        options.timeouts.op = Duration::from_secs(seconds);
+    }
     options.plugins = vec![plugin];
     options.device = Some((PLUGIN.to_owned(), 0));
 }
@@ -161,8 +195,8 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
-    let scale = Scale::of(arguments.emulated);
     let settings = SETTINGS.get_or_init(|| arguments.settings.clone());
+    let scale = Scale::of(arguments.emulated, settings);
     if let Some(rank) = &arguments.rank {
         return processes::rank(rank, scale);
     }

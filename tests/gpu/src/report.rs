@@ -45,12 +45,18 @@ pub fn measure(scale: Scale, emulated: bool, only: &[Part]) -> Result<()> {
         println!("With {}.\n", settings.join(" "));
     }
     if wants(Part::Results) {
-        let right = CHECKED.map(|ranks| results::check(ranks, scale));
-        let all: u64 = right.iter().sum();
+        let checked = Settings::own().ranks(&CHECKED);
+        let right = checked.iter().map(|ranks| results::check(*ranks, scale));
+        let all: u64 = right.sum();
         println!(
-            "{all} calls of every collective, type and reduction among {CHECKED:?} ranks that are threads: all \
+            "{all} calls of every collective, type and reduction among {checked:?} ranks that are threads: all \
              elements right.\n"
         );
+        let late = checked
+            .iter()
+            .map(|ranks| results::check_late(*ranks, scale));
+        let late: u64 = late.sum();
+        println!("{late} long calls to which one of them comes late: all elements right.\n");
     }
     println!("Copy bandwidth, read and written: {:.1} GB/s.", rate / 1e9);
     if let Some(costs) = costs {
@@ -92,7 +98,8 @@ fn print_long(scale: Scale, rate: f64) {
     );
     println!("|---|---|---|---|---|---|---|---|");
     let mut short_of = [0, 0];
-    for ranks in RANKS {
+    let counts = Settings::own().ranks(&RANKS);
+    for ranks in counts.iter().copied() {
         for (name, op) in OPS {
             let least = least_traffic(op, ranks) as f64 * scale.long as f64 / rate;
             let times = [Home::Own, Home::Windows].map(|home| long(ranks, home, op, scale));
@@ -112,9 +119,11 @@ fn print_long(scale: Scale, rate: f64) {
         }
     }
     println!(
-        "\nTarget: {TARGET:.2} of the limit; {} of 9 are short of it from memory of the ranks' own, and {} in \
+        "\nTarget: {TARGET:.2} of the limit; {} of {} are short of it from memory of the ranks' own, and {} in \
          windows of the communicator's.",
-        short_of[0], short_of[1]
+        short_of[0],
+        counts.len() * OPS.len(),
+        short_of[1]
     );
 }
 
@@ -123,7 +132,8 @@ fn print_short(scale: Scale, emulated: bool, wants: &dyn Fn(Part) -> bool) -> Re
     println!("\n| ranks | all_reduce of 8 KiB between | median |");
     println!("|---|---|---|");
     let mut short_late = 0;
-    for ranks in RANKS {
+    let counts = Settings::own().ranks(&RANKS);
+    for ranks in counts.iter().copied() {
         let print = |how: &str, time| println!("| {ranks} | {how} | {} |", microseconds(time));
         if wants(Part::Short) {
             print("threads", short(ranks, SHORT, scale));
@@ -141,7 +151,7 @@ fn print_short(scale: Scale, emulated: bool, wants: &dyn Fn(Part) -> bool) -> Re
          it is done; {short_late} of {} are later. Between processes that share a device by time there is \
          none.",
         microseconds(TARGET_SHORT),
-        RANKS.len()
+        counts.len()
     );
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use unisono::InitOptions;
+use unisono::{Communicator, InitOptions, ReduceOp};
 use unisono_emulated_tests::{all_of_all_types, attempts};
 use unisono_tests::threads;
 
@@ -14,9 +14,12 @@ const LENGTHS: [usize; 3] = [301, 1, 5000];
 /// How long a call may take: what hangs is to be an error.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// How late a rank comes: longer than the others need to hand all over.
+const LATE: Duration = Duration::from_millis(200);
+
 fn patient(options: &mut InitOptions) {
-    first_device(options);
     options.timeouts.op = PATIENCE;
+    first_device(options);
 }
 
 /// Ranks that are threads, all on the device: how many calls were right.
@@ -36,4 +39,35 @@ pub fn check(ranks: u32, scale: Scale) -> u64 {
         random + all
     });
     right.into_iter().min().unwrap_or_default()
+}
+
+/// Long calls of ranks that are threads, to which each of them comes late in turn: the others have handed over copies
+/// that wait for it before it hands over its first one. How many there were.
+///
+/// # Panics
+/// If an element is wrong, or a call fails.
+pub fn check_late(ranks: u32, scale: Scale) -> u64 {
+    let all = threads(ranks, patient, move |world| {
+        (0..ranks).for_each(|late| sum_with(&world, late, scale.long / size_of::<u32>()));
+        world.finalize().expect("finalize");
+        u64::from(ranks)
+    });
+    all.into_iter().min().unwrap_or_default()
+}
+
+fn sum_with(world: &Communicator, late: u32, len: usize) {
+    let mut values = vec![world.rank() + 1; len];
+    let mut buffer = world.buffer::<u32>(len).expect("a buffer");
+    buffer.write(&values).expect("written");
+    world.barrier().expect("a barrier");
+    if world.rank() == late {
+        std::thread::sleep(LATE);
+    }
+    let sum = world.start_all_reduce(buffer, ReduceOp::Sum);
+    let sum = sum.expect("started").wait().expect("done");
+    sum.read(&mut values).expect("read");
+    let expected = world.size() * (world.size() + 1) / 2;
+    assert!(values.iter().all(|found| *found == expected));
+    // Freeing waits for what the others have under way, which may need this rank.
+    world.barrier().expect("a barrier");
 }

@@ -60,6 +60,8 @@ pub struct AcceleratorStream<R: Runtime> {
     shared: Arc<Shared>,
     accepted: u64,
     completed: u64,
+    /// The last command of a kernel that waits on the device, where waits are kept back.
+    held_by: u64,
     /// Operations handed over, and where they stood at each mark: (command number, operations).
     operations: u64,
     marks: VecDeque<(u64, u64)>,
@@ -116,6 +118,7 @@ impl<R: Runtime> AcceleratorStream<R> {
             shared,
             accepted: 0,
             completed: 0,
+            held_by: 0,
             operations: 0,
             marks: VecDeque::new(),
             reached: 0,

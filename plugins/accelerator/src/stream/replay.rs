@@ -114,7 +114,7 @@ impl<R: Runtime> AcceleratorStream<R> {
 
     /// What a batch comes down to; for a trial with no counter advanced and no wait noted, and with any
     /// numbers.
-    fn write_down(
+    pub(super) fn write_down(
         &mut self,
         batch: &Batch<'_, AcceleratorEvent<R>>,
         purpose: Purpose,

@@ -48,7 +48,12 @@ impl<R: Runtime> AcceleratorStream<R> {
     pub(super) fn take(&mut self, batch: &Batch<'_, AcceleratorEvent<R>>) -> Result<u32> {
         self.advance();
         self.begin_together();
+        self.only_if_together(batch)?;
+        let is_held = self.script.is_some() && self.keeps_waits_back();
         let taken = self.take_some(batch);
+        if is_held {
+            self.held_by = self.accepted;
+        }
         // What was written down of a batch that failed is not handed over.
         self.script = None;
         taken

@@ -49,6 +49,12 @@ impl<R: Runtime> AcceleratorStream<R> {
         }
     }
 
+    /// Whether one kernel does such steps.
+    pub(super) fn goes_together(&self, steps: &[Step]) -> bool {
+        let most = self.device.runtime.steps_at_once();
+        together(steps, self.shared.line.address(), most).is_some()
+    }
+
     /// Hands over what was written down to be done together, the whole batch: by a kernel if that can be.
     pub(super) fn end_together(&mut self) -> Result<()> {
         let Some(steps) = self.take_together() else {

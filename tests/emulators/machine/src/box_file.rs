@@ -43,6 +43,11 @@ pub struct BoxFile {
     /// Operations that a hardware queue holds; one more blocks whoever submits it.
     #[serde(default = "deep")]
     pub depth: usize,
+    /// The runtime's copies are begun in the order in which they were handed over, whatever their streams: one whose
+    /// stream has not come to it holds up all that come after it. Drivers may do so now and then with streams that nothing
+    /// of theirs orders; a device that always does is for tests.
+    #[serde(default)]
+    pub copies_queue_up: bool,
     /// How scheduling is disturbed.
     #[serde(default)]
     pub delays: Delays,

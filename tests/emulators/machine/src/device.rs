@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::copies::Copies;
 use crate::queue::HardwareQueue;
 use crate::{Machine, Stream};
 
@@ -33,6 +34,8 @@ pub struct Device {
     pending: Mutex<u64>,
     settled: Condvar,
     queues: Mutex<Vec<Arc<HardwareQueue>>>,
+    /// What its engines copy.
+    pub(crate) copies: Copies,
     /// Streams made so far.
     made: AtomicU32,
     /// Of them, those that share a queue.
@@ -54,6 +57,7 @@ impl Device {
             pending: Mutex::new(0),
             settled: Condvar::new(),
             queues: Mutex::default(),
+            copies: Copies::default(),
             made: AtomicU32::new(0),
             sharing: AtomicU64::new(0),
             ops: AtomicU64::new(0),

@@ -20,6 +20,7 @@ mod accesses;
 mod backing;
 mod box_file;
 mod capture;
+mod copies;
 mod device;
 mod event;
 mod graph;

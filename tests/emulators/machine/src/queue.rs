@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::accesses::operation;
+use crate::copies::Place;
 use crate::op::Running;
 use crate::{Broken, Delays, Machine, Op, Random, Stream, graph};
 
@@ -17,6 +18,7 @@ use crate::{Broken, Delays, Machine, Op, Random, Stream, graph};
 #[derive(Debug)]
 pub struct HardwareQueue {
     depth: usize,
+    copies_queue_up: bool,
     entries: Mutex<VecDeque<Entry>>,
     changed: Condvar,
 }
@@ -27,6 +29,8 @@ struct Entry {
     /// Of the stream's operations.
     number: u64,
     op: Op,
+    /// Of a copy by an engine.
+    place: Option<Place>,
 }
 
 impl HardwareQueue {
@@ -38,6 +42,7 @@ impl HardwareQueue {
     ) -> std::io::Result<Arc<Self>> {
         let queue = Arc::new(Self {
             depth: machine.facts.depth,
+            copies_queue_up: machine.facts.copies_queue_up,
             entries: Mutex::default(),
             changed: Condvar::new(),
         });
@@ -65,14 +70,21 @@ impl HardwareQueue {
                 .wait(entries)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        entries.push_back(Entry { stream, number, op });
+        let by_engine = self.copies_queue_up && matches!(op, Op::Copy { .. });
+        let place = by_engine.then(|| stream.device.copies.hand_over());
+        entries.push_back(Entry {
+            stream,
+            number,
+            op,
+            place,
+        });
         drop(entries);
         self.changed.notify_all();
     }
 
     fn work(&self, worker: Worker<'_>) {
         loop {
-            let (stream, number, op) = {
+            let (stream, number, op, place) = {
                 let mut entries = self.lock();
                 while entries.is_empty() {
                     entries = self
@@ -81,9 +93,18 @@ impl HardwareQueue {
                         .unwrap_or_else(PoisonError::into_inner);
                 }
                 // It stays in the queue, and takes its room, until it is done.
-                let Entry { stream, number, op } = &entries[0];
-                (Arc::clone(stream), *number, op.clone())
+                let Entry {
+                    stream,
+                    number,
+                    op,
+                    place,
+                } = &entries[0];
+                (Arc::clone(stream), *number, op.clone(), *place)
             };
+            if let Some(place) = place {
+                let device = &stream.device;
+                device.copies.begin(place, || device.broken().is_none());
+            }
             if let Op::Branches(nodes) = &op {
                 graph::run(worker, &stream, number, nodes);
             } else {

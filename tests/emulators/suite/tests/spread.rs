@@ -108,7 +108,8 @@ fn a_mesh_is_read_where_reads_are_faster() {
 #[test]
 fn a_mesh_without_queues_to_spare_uses_its_links_at_once() {
     let test = "a_mesh_without_queues_to_spare_uses_its_links_at_once";
-    let rate = 10_000_000;
+    // Slow enough for what the kernel itself takes here not to count.
+    let rate = 4_000_000;
     let link = Duration::from_secs_f64((SHARE * size_of::<f32>()) as f64 / rate as f64);
     let Some(took) = gathers(test, ("mi300x8", "rocm"), 8, rate) else {
         return;

@@ -26,7 +26,12 @@ fn on_first(plugin: &'static str) -> impl Fn(&mut InitOptions) + Send + Sync + C
 
 /// Runs `body` in one process of a fleet; what it leaves undone after so long has hung.
 fn process(test: &str, body: impl Fn()) {
-    let Some(machine) = machine_of(test, |text| text + DELAYS) else {
+    process_of(test, "", body);
+}
+
+/// As [`process`], with devices of which more is said.
+fn process_of(test: &str, devices: &str, body: impl Fn()) {
+    let Some(machine) = machine_of(test, |text| text + DELAYS + devices) else {
         return;
     };
     let job = machine.job(test, 1).limit(Duration::from_secs(150));
@@ -134,7 +139,35 @@ fn memory_is_registered_while_others_wait() {
     });
 }
 
-/// So does the first call on a stream.
+/// The first rank has a long call before it that waits for the other, and nothing of it is in the way of that one's first copy.
+#[test]
+fn what_waits_holds_up_no_other_rank() {
+    let test = "one_device::what_waits_holds_up_no_other_rank";
+    process_of(test, "copies_queue_up: true\n", || {
+        for plugin in ["cuda", "rocm"] {
+            threads(2, on_first(plugin), move |world| {
+                let len = 1 << 19;
+                for late in [1, 0] {
+                    let values = vec![world.rank() + 1; len];
+                    let mut buffer = world.buffer::<u32>(len).expect("a buffer");
+                    buffer.write(&values).expect("written");
+                    world.barrier().expect("a barrier");
+                    if world.rank() == late {
+                        std::thread::sleep(Duration::from_millis(200));
+                    }
+                    let sum = world.start_all_reduce(buffer, ReduceOp::Sum);
+                    let sum = sum.expect("started").wait().expect("done");
+                    let mut found = values;
+                    sum.read(&mut found).expect("read");
+                    assert!(found.iter().all(|found| *found == 3), "{plugin}");
+                }
+                world.finalize().expect("finalize");
+            });
+        }
+    });
+}
+
+/// A stream's first call pins memory, too, while others wait.
 #[test]
 fn a_stream_is_first_used_while_others_wait() {
     process(

@@ -439,6 +439,29 @@ fn a_wait_holds_up_all_of_its_queue() {
     }
 }
 
+/// Where copies are begun in the order in which they were handed over, one that waits for its stream holds up what comes
+/// behind it on others.
+#[test]
+fn a_copy_that_waits_holds_up_later_ones() {
+    let in_order = |text| text + "copies_queue_up: true\n";
+    on_each(
+        "a_copy_that_waits_holds_up_later_ones",
+        in_order,
+        |runtime| {
+            let streams = [(); 2].map(|()| runtime.stream());
+            let (at, word) = (runtime.alloc(4096), runtime.word());
+            runtime.hold(streams[0], word);
+            for (stream, place) in streams.into_iter().zip([0, 128]) {
+                assert_eq!(runtime.copy(stream, at + place + 64, at + place, 64), 0);
+            }
+            std::thread::sleep(LONG);
+            assert!(!runtime.is_done(streams[1]), "{:?}", runtime.vendor);
+            word.set(1);
+            assert_eq!(streams.map(|stream| runtime.synchronise(stream)), [0; 2]);
+        },
+    );
+}
+
 /// AscendCL's streams have a queue each: there are no more streams than that.
 #[test]
 fn streams_end_with_the_queues() {
