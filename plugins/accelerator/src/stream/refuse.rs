@@ -53,10 +53,13 @@ impl<R: Runtime> AcceleratorStream<R> {
         &mut self,
         batch: &Batch<'_, AcceleratorEvent<R>>,
     ) -> Result<()> {
-        if self.script.is_none() || !self.keeps_waits_back() {
+        if !self.keeps_waits_back() {
             return Ok(());
         }
-        self.script = None;
+        let Some(script) = self.script.take() else {
+            return Ok(());
+        };
+        self.spare = script.steps;
         let has_events = batch
             .iter()
             .any(|command| matches!(command, Command::Record(_) | Command::WaitEvent(_)));
