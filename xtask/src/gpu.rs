@@ -25,12 +25,8 @@ pub fn gpu(emulated: bool) -> Result<()> {
     if emulated {
         build.extend(["-p", "unisono-emulator-cuda", "-p", "unisono-emulator-nvml"]);
         build.extend(["-p", "unisono-emulator-hip", "-p", "unisono-emulator-rsmi"]);
-        build.extend([
-            "-p",
-            "unisono-emulator-amdsmi",
-            "-p",
-            "unisono-emulator-acl",
-        ]);
+        build.extend(["-p", "unisono-emulator-amdsmi"]);
+        build.extend(["-p", "unisono-emulator-acl"]);
     }
     run(&mut cargo(&build))?;
     let mut command = Command::new(target(emulated).join("unisono-gpu"));

@@ -19,6 +19,7 @@ const LATE: Duration = Duration::from_millis(200);
 
 fn patient(options: &mut InitOptions) {
     options.timeouts.op = PATIENCE;
+    // It may have been asked for less, or more.
     first_device(options);
 }
 

@@ -5,8 +5,10 @@
 //! as it does not see that a flag that is waited for is raised by another stream: of two ranks of one process on one device
 //! one had a call of 71 commands under way, all behind a wait for the other, whose first copy, on a stream of its own with
 //! nothing before it, never began (an H100, driver 580, in one of four or five processes). So such ranks are given nothing that
-//! cannot run: a wait when it is over, and what stands behind it. A batch that one kernel does (`together`) waits on the
-//! device all the same, and what comes behind it waits here until it is done.
+//! cannot run: a wait for another rank when it is over, and what stands behind it. A batch that one kernel does (`together`)
+//! waits on the device all the same, and what comes behind it waits here until it is done. To the device go, too, waits for events and
+//! for this rank's own flags, by which a call and a program's stream wait for each other: they must be there before the program
+//! goes on.
 //!
 //! What they wait for is in host memory or known to the runtime, so the host looks: whoever submits comes
 //! again, and who sleeps is woken by the watcher.
@@ -48,7 +50,8 @@ impl<R: Runtime> AcceleratorStream<R> {
         found.is_some_and(|view| is_private(view.generation))
     }
 
-    /// What is to be written down as one kernel's is, where waits are kept back, only if it is that in the end.
+    /// Where waits are kept back, a batch is written down to be done together only if one kernel does it in the end:
+    /// of one that it does not, waits would have been noted that are then to be refused.
     pub(super) fn only_if_together(
         &mut self,
         batch: &Batch<'_, AcceleratorEvent<R>>,

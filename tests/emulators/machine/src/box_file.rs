@@ -45,7 +45,7 @@ pub struct BoxFile {
     pub depth: usize,
     /// The runtime's copies are begun in the order in which they were handed over, whatever their streams: one whose
     /// stream has not come to it holds up all that come after it. Drivers may do so now and then with streams that nothing
-    /// of theirs orders; a device that always does is for tests.
+    /// of theirs orders; a device that always does is for tests. Not those of a graph that has branches.
     #[serde(default)]
     pub copies_queue_up: bool,
     /// How scheduling is disturbed.
