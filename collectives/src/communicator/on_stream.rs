@@ -341,9 +341,6 @@ impl Shared {
 
     /// A stream that could not take what a call waits for ends the communicator.
     pub(super) fn handed_over(&self, result: Result<()>) -> Result<()> {
-        result.inspect_err(|error: &Error| {
-            self.announce(error);
-            self.lane.fail(error.clone());
-        })
+        result.map_err(|error| self.end_with(error))
     }
 }

@@ -179,8 +179,7 @@ impl Shared {
             Ok(None) => {}
             Ok(Some(overdue)) => self.tell(limit, overdue.about, None),
             Err(error) => {
-                self.announce(&error);
-                self.lane.fail(error);
+                self.end_with(error);
             }
         }
         true

@@ -466,8 +466,7 @@ impl Shared {
         // A peer that has concluded already aborts its links: that is no cause of its own.
         let suspicion = self.lane.take_suspicion();
         if let Some(error) = suspicion.filter(|error| !is_abort(error)) {
-            self.announce(&error);
-            self.lane.fail(error);
+            self.end_with(error);
             return;
         }
         let silent = (0..self.size())
@@ -482,6 +481,28 @@ impl Shared {
                 .collect(),
             silent,
         })));
+    }
+
+    /// Ends the communicator on all ranks for what has failed on this one. Returns what it keeps, which is what the caller is
+    /// to be told: a peer may have ended it before, and each later call gives that error.
+    pub(crate) fn end_with(&self, error: Error) -> Error {
+        if self.lane.fail(error.clone()) {
+            self.announce(&error);
+            return error;
+        }
+        let kept = self
+            .lane
+            .failure()
+            .cloned()
+            .unwrap_or_else(|| error.clone());
+        if kept.to_string() != error.to_string() {
+            log::warn!(
+                "communicator {:?}, rank {}: {error}; it had failed already: {kept}",
+                self.name,
+                self.rank
+            );
+        }
+        kept
     }
 
     /// Tells the other ranks why this one's lane has failed.

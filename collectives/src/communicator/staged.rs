@@ -55,11 +55,9 @@ impl Shared {
 
     /// A copy that failed on this rank alone ends the communicator on all: they would wait for it.
     fn told<T>(&self, result: Result<T>) -> Result<T> {
-        result.inspect_err(|error| {
-            if !error.is_harmless() && self.lane.failure().is_none() {
-                self.announce(error);
-                self.lane.fail(error.clone());
-            }
+        result.map_err(|error| match error.is_harmless() {
+            true => error,
+            false => self.end_with(error),
         })
     }
 

@@ -352,18 +352,21 @@ impl Lane {
         }
     }
 
-    /// Breaks the lane: releases every wait, drops what has not started.
-    pub(crate) fn fail(&self, error: Error) {
+    /// Breaks the lane: releases every wait, drops what has not started. False if it is broken already: the first error is
+    /// kept.
+    pub(crate) fn fail(&self, error: Error) -> bool {
         let mut state = self.lock();
-        self.fail_locked(&mut state, error);
+        self.fail_locked(&mut state, error)
     }
 
-    fn fail_locked(&self, state: &mut State, error: Error) {
-        if self.failure.set(error).is_ok() {
+    fn fail_locked(&self, state: &mut State, error: Error) -> bool {
+        let is_first = self.failure.set(error).is_ok();
+        if is_first {
             state.abort();
             self.failed.store(true, Ordering::Release);
             self.wake_sleepers();
         }
+        is_first
     }
 
     fn wake_sleepers(&self) {

@@ -48,8 +48,7 @@ impl Inner {
     /// The stream has failed: calls that wait for it never begin.
     fn spread(&self, error: &Error) {
         for (shared, _) in self.unfinished() {
-            shared.announce(error);
-            shared.lane.fail(error.clone());
+            shared.end_with(error.clone());
         }
     }
 }

@@ -10,6 +10,8 @@ use unisono_emulated_tests::{Emulated, Values};
 use unisono_tests::{Exit, Rank};
 
 const LEN: usize = 50_000;
+/// How often ranks fail at once.
+const AT_ONCE: usize = 100;
 
 /// A vendor's machine, and what its runtime says of a lost device and of too much memory.
 struct Vendor {
@@ -77,13 +79,12 @@ fn all_reduce(world: &Communicator, data: &Values<f32>) -> Result<(), Error> {
 }
 
 /// Calls until something breaks, and says how long the last call took to say so.
-fn until_it_breaks(rank: &Rank) {
-    let world = rank.init(own_device);
+fn until_it_breaks(rank: &Rank, world: &Communicator) {
     let data = Values::<f32>::new(world.device(), LEN);
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_secs(20) {
         let start = Instant::now();
-        if let Err(error) = all_reduce(&world, &data) {
+        if let Err(error) = all_reduce(world, &data) {
             assert!(
                 start.elapsed() < Duration::from_secs(15),
                 "{:?}",
@@ -117,13 +118,14 @@ fn a_killed_rank_is_an_error_on_the_others() {
         };
         let job = machine.job(test, 3).env(PLUGIN, vendor.plugin);
         let ranks = job.start(|rank| {
+            let world = rank.init(own_device);
             if rank.rank == 2 {
                 std::thread::spawn(|| {
-                    std::thread::sleep(Duration::from_secs(3));
+                    std::thread::sleep(Duration::from_secs(1));
                     std::process::abort();
                 });
             }
-            until_it_breaks(&rank);
+            until_it_breaks(&rank, &world);
         });
         all_say_an_error(&ranks.finish(), Some(2));
     }
@@ -138,7 +140,7 @@ fn a_lost_device_is_an_error_on_all() {
             return;
         };
         let job = machine.job(test, 3).env(PLUGIN, vendor.plugin);
-        let ranks = job.start(|rank| until_it_breaks(&rank));
+        let ranks = job.start(|rank| until_it_breaks(&rank, &rank.init(own_device)));
         let exits = ranks.finish();
         all_say_an_error(&exits, None);
         let told = exits[1].lines.concat();
@@ -157,7 +159,7 @@ fn a_link_that_fails_is_an_error_on_all() {
             return;
         };
         let job = machine.job(test, 2).env(PLUGIN, vendor.plugin);
-        let ranks = job.start(|rank| until_it_breaks(&rank));
+        let ranks = job.start(|rank| until_it_breaks(&rank, &rank.init(own_device)));
         all_say_an_error(&ranks.finish(), None);
     }
 }
@@ -189,6 +191,34 @@ fn what_a_device_has_not_is_an_error() {
         let exits = ranks.finish();
         assert!(exits[0].said("done"), "{exits:?}");
     }
+}
+
+/// Two ranks fail at once, each of its own: what a call says is what every later call says.
+#[test]
+fn what_a_call_says_is_kept() {
+    let test = "what_a_call_says_is_kept";
+    let vendor = &VENDORS[0];
+    let small = |text: String| aborts(text.replace(vendor.memory, "268435456"));
+    let Some(machine) = Emulated::new(test, vendor.machine, small) else {
+        return;
+    };
+    let job = machine.job(test, 2).env(PLUGIN, vendor.plugin);
+    let ranks = job.start(|rank| {
+        let world = rank.init(own_device);
+        let mut too_much = vec![0_f32; (300 << 20) / size_of::<f32>()];
+        for turn in 0..AT_ONCE {
+            let one = world.duplicate().expect("a communicator");
+            world.barrier().expect("nothing has failed there");
+            let told = one
+                .all_reduce_in_place(&mut too_much, ReduceOp::Sum)
+                .expect_err("too much");
+            let again = one.barrier().expect_err("it is broken");
+            assert_eq!(again.to_string(), told.to_string(), "{turn}");
+        }
+        rank.say("done");
+    });
+    let exits = ranks.finish();
+    assert!(exits.iter().all(|exit| exit.said("done")), "{exits:?}");
 }
 
 /// A child that a program forks drops what it got of its parent: the driver hears nothing of it (the
