@@ -226,6 +226,7 @@ fn interleaved_ranks_get_an_order_that_only_counts_where_it_matters() {
         call_ps: 0,
         rate: slow,
         from_one: slow,
+        from_memory: slow,
         added: slow,
         from_cache: slow,
     };

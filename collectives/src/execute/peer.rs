@@ -10,6 +10,7 @@ mod told;
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use unisono_copy::Ways;
 use unisono_hal::{Batch, Link, Put};
 use unisono_plan::Blocks;
 
@@ -119,6 +120,8 @@ pub(crate) struct Peer {
     pub compared: u64,
     /// The blocks of the put that was waited for last.
     pub current_blocks: Blocks,
+    /// How this rank's core writes what the peer reads; of the rank itself, what all read.
+    pub ways: Ways,
     /// Where it lies, if it is here.
     current: u64,
     lines: lines::Lines,
@@ -269,6 +272,7 @@ impl Peer {
             signed: 0,
             compared: 0,
             current_blocks: Blocks::NONE,
+            ways: Ways::default(),
             current: 0,
             lines: lines::Lines::default(),
             lies: Lies::Here,

@@ -10,6 +10,12 @@
 //! [`is_slow`] tells of it.
 #![allow(unsafe_code, reason = "copies bytes at addresses")]
 
+mod past;
+mod ways;
+
+pub use past::{LINE, can_stream, copy_past, fence_streamed, stream_block};
+pub use ways::{WORTH, Ways};
+
 /// How far behind its source, modulo a page, a destination is too near: the bytes that the instruction moves at once.
 pub const NEAR: usize = 32;
 
@@ -39,6 +45,12 @@ pub unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize) {
 #[must_use]
 pub fn is_slow(dst: usize, src: usize) -> bool {
     is_near(dst, src) && processor::is_affected()
+}
+
+/// Whether cores of one processor may have no cache in common: AMD's have one for a few cores each. Any thread.
+#[must_use]
+pub fn has_caches_apart() -> bool {
+    processor::is_of_amd_design()
 }
 
 /// Whether the destination lies little behind the source, modulo a page.
@@ -78,13 +90,15 @@ mod processor {
     pub(super) fn is_affected() -> bool {
         static IS_AFFECTED: OnceLock<bool> = OnceLock::new();
         *IS_AFFECTED.get_or_init(|| {
-            let of_all = __cpuid(0);
-            let words = [of_all.ebx, of_all.edx, of_all.ecx];
-            let maker = words.map(u32::to_le_bytes);
-            MAKERS.iter().any(|of| maker.as_flattened() == of)
-                && of_all.eax >= 7
-                && __cpuid_count(7, 0).ebx & ENHANCED != 0
+            is_of_amd_design() && __cpuid(0).eax >= 7 && __cpuid_count(7, 0).ebx & ENHANCED != 0
         })
+    }
+
+    pub(super) fn is_of_amd_design() -> bool {
+        let of_all = __cpuid(0);
+        let words = [of_all.ebx, of_all.edx, of_all.ecx];
+        let maker = words.map(u32::to_le_bytes);
+        MAKERS.iter().any(|of| maker.as_flattened() == of)
     }
 }
 
@@ -92,6 +106,10 @@ mod processor {
 mod processor {
     /// Others have no such instruction.
     pub(super) fn is_affected() -> bool {
+        false
+    }
+
+    pub(super) fn is_of_amd_design() -> bool {
         false
     }
 }
@@ -116,6 +134,18 @@ mod tests {
         }
     }
 
+    /// What was copied to `to` is there, and nothing else.
+    fn check(copied: &[u8], target: &[u8], to: usize) {
+        let end = to + copied.len();
+        assert_eq!(&target[to..end], copied);
+        assert!(
+            target[..to]
+                .iter()
+                .chain(&target[end..])
+                .all(|byte| *byte == 0)
+        );
+    }
+
     proptest! {
         /// Either way, and nothing before or behind.
         #[test]
@@ -130,9 +160,16 @@ mod tests {
                     false => copy(dst, src, bytes),
                 }
             }
-            prop_assert_eq!(&target[to..to + bytes], &source[from..from + bytes]);
-            let untouched = target[..to].iter().chain(&target[to + bytes..]);
-            prop_assert!(untouched.copied().all(|byte| byte == 0));
+            check(&source[from..from + bytes], &target, to);
+        }
+
+        #[test]
+        fn bytes_are_copied_past_the_caches(bytes in 0_usize..3 * BLOCK, from in 0_usize..64, to in 0_usize..64) {
+            let source: Vec<u8> = (0..64 + bytes).map(|i| (i % 251) as u8 + 1).collect();
+            let mut target = vec![0; 128 + bytes];
+            // SAFETY: both hold so many bytes there, and are apart.
+            unsafe { copy_past(target[to..].as_mut_ptr(), source[from..].as_ptr(), bytes) };
+            check(&source[from..from + bytes], &target, to);
         }
     }
 }

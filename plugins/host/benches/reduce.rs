@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use unisono_plugin_host::copy;
 use unisono_plugin_host::cpu::Isa;
 use unisono_plugin_host::reduce::{Dtype, Kernel, Reduction};
 
@@ -28,7 +27,6 @@ impl Buffer {
 }
 
 fn copies(c: &mut Criterion) {
-    let isa = Isa::best();
     for size in SIZES {
         let (mut source, mut target) = (Buffer::new(size), Buffer::new(size));
         let (src, dst) = (source.at(), target.at());
@@ -44,7 +42,7 @@ fn copies(c: &mut Criterion) {
         });
         group.bench_function(BenchmarkId::new("streaming", size), |b| {
             // SAFETY: as above.
-            b.iter(|| unsafe { copy::copy(isa, dst, src, size, true) });
+            b.iter(|| unsafe { unisono_copy::copy_past(dst, src, size) });
         });
         group.finish();
     }

@@ -62,14 +62,12 @@ pub(crate) struct Config {
     pub(crate) shm_bandwidth: u64,
     pub(crate) shm_latency: Duration,
     pub(crate) reduce_bandwidth: u64,
-    pub(crate) isa: Isa,
     kernels: Vec<Option<Kernel>>,
 }
 
 impl Config {
     /// Reads the parameters and picks the kernels for this CPU.
     pub(crate) fn new(params: &Params<'_>) -> Result<Self> {
-        let isa = Isa::best();
         Ok(Self {
             spin: u32::try_from(params.int("spin")?).unwrap_or(u32::MAX),
             queue_words: usize::try_from(params.bytes("queue_bytes")? / 8).unwrap_or(usize::MAX),
@@ -77,8 +75,7 @@ impl Config {
             shm_bandwidth: params.bytes("shm_bandwidth")?,
             shm_latency: params.duration("shm_latency")?,
             reduce_bandwidth: params.bytes("reduce_bandwidth")?,
-            isa,
-            kernels: kernels(isa),
+            kernels: kernels(Isa::best()),
         })
     }
 
@@ -109,7 +106,6 @@ fn kernels(isa: Isa) -> Vec<Option<Kernel>> {
 impl Config {
     /// Settings for tests, which need no host.
     pub(crate) fn for_tests() -> Self {
-        let isa = Isa::best();
         Self {
             spin: 10,
             queue_words: 1024,
@@ -117,8 +113,7 @@ impl Config {
             shm_bandwidth: 1,
             shm_latency: Duration::from_nanos(200),
             reduce_bandwidth: 1,
-            isa,
-            kernels: kernels(isa),
+            kernels: kernels(Isa::best()),
         }
     }
 }

@@ -10,7 +10,6 @@
 
 mod bell;
 mod config;
-pub mod copy;
 pub mod cpu;
 mod device;
 mod event;

@@ -184,7 +184,9 @@ fn long_calls_are_read_by_themselves_and_not_where_that_is_off() {
             move |world| {
                 let plan = world.explain(Op::AllToAll, 4 << 20, DataType::F32);
                 let plan = plan.expect("a plan");
-                assert_eq!(plan.algorithm() == "mesh_read", single_copy, "{plan}");
+                // Slots take less than reads between cores far apart.
+                let pays = single_copy && !unisono_copy::has_caches_apart();
+                assert_eq!(plan.algorithm() == "mesh_read", pays, "{plan}");
                 world.finalize().expect("finalize");
             },
         );
@@ -194,20 +196,30 @@ fn long_calls_are_read_by_themselves_and_not_where_that_is_off() {
 /// Peers would read it as it is.
 #[test]
 fn a_scaled_input_is_not_read() {
+    const ELEMENTS: usize = 4 << 20;
+    threads(
+        2,
+        |options| read_from(options, 1),
+        |world| {
+            let (input, mut sums) = (vec![1.0_f32; ELEMENTS], vec![0.0; ELEMENTS]);
+            let scaled = Reduction::scaled_sum(3.0_f32);
+            let error = world.all_reduce(&input, &mut sums, scaled);
+            let error = error.expect_err("it is forced");
+            assert!(error.is_harmless(), "{error}");
+            assert!(error.to_string().contains("scaled"), "{error}");
+            (world.all_reduce(&input, &mut sums, ReduceOp::Sum)).expect("all_reduce");
+            assert!(sums.iter().all(|&sum| sum == 2.0));
+            world.finalize().expect("finalize");
+        },
+    );
     threads(
         2,
         |_| {},
         |world| {
-            let input = vec![1.0_f32; 4 << 20];
-            let bytes = size_of_val(&input[..]) as u64;
-            let plan = world.explain(Op::AllReduce, bytes, DataType::F32);
-            assert_eq!(plan.expect("a plan").algorithm(), "mesh_read");
-            let mut sums = vec![0.0; input.len()];
+            let (input, mut sums) = (vec![1.0_f32; ELEMENTS], vec![0.0; ELEMENTS]);
             let scaled = Reduction::scaled_sum(3.0_f32);
             (world.all_reduce(&input, &mut sums, scaled)).expect("all_reduce");
             assert!(sums.iter().all(|&sum| sum == 6.0));
-            (world.all_reduce(&input, &mut sums, ReduceOp::Sum)).expect("all_reduce");
-            assert!(sums.iter().all(|&sum| sum == 2.0));
             world.finalize().expect("finalize");
         },
     );

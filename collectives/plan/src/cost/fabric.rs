@@ -157,6 +157,8 @@ pub struct Reads {
     pub rate: Rate,
     /// Bytes read where all read the memory of one rank, which copies it meanwhile.
     pub from_one: Rate,
+    /// Bytes that a core reads of its own memory, where no cache holds them.
+    pub from_memory: Rate,
     /// Bytes added up that have just been read, hence lie in the core's cache.
     pub added: Rate,
     /// Bytes read from the first-level cache of the core that has just written them: each line comes from there, and has
@@ -382,6 +384,7 @@ impl Fabric {
             call_ps: scaled(reads.call_ps, self.crowd),
             rate: reads.rate.shared(self.crowd),
             from_one: reads.from_one.shared(self.crowd),
+            from_memory: reads.from_memory.shared(self.crowd),
             added: reads.added.shared(self.crowd),
             // Once for all of a core: then its own cache has them.
             from_cache: reads.from_cache,

@@ -8,6 +8,7 @@ fn readable(ranks: u32) -> Fabric {
         call_ps: 1_000_000,
         rate: Rate::bytes_per_second(6_000_000_000),
         from_one: Rate::bytes_per_second(5_000_000_000),
+        from_memory: Rate::bytes_per_second(6_000_000_000),
         added: Rate::bytes_per_second(8_000_000_000),
         from_cache: Rate::bytes_per_second(1_000_000_000),
     }))

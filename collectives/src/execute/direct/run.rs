@@ -4,6 +4,7 @@
     reason = "copies, combines and raises flags at the addresses of calls and arenas"
 )]
 
+use unisono_copy::{WORTH, Ways};
 use unisono_hal::{Cpu, Reduce};
 use unisono_plan::Blocks;
 
@@ -174,7 +175,7 @@ impl Running {
                         self.lent = true;
                     } else {
                         // SAFETY: as for a copy below.
-                        unsafe { copy(self.fill, src, bytes) };
+                        unsafe { fill(&mut peer.ways, self.fill, src, bytes) };
                     }
                 }
                 Move::Settle { to } => {
@@ -325,11 +326,21 @@ pub(in crate::execute) enum Pending {
 impl Around<'_> {
     /// Copies or combines.
     #[inline]
-    fn compute(&self, step: &Move, planned: &Planned, bases: &[u64; 4]) -> unisono_hal::Result<()> {
+    fn compute(
+        &mut self,
+        step: &Move,
+        planned: &Planned,
+        bases: &[u64; 4],
+    ) -> unisono_hal::Result<()> {
         match *step {
             Move::Copy { dst, src, bytes } => {
+                let is_fill = dst.space_index() == Space::Fill.index();
                 let (dst, src) = (self.at(bases, dst), self.at(bases, src));
-                if dst != src {
+                if u64::from(bytes) >= WORTH && is_fill {
+                    let ways = &mut self.peers[self.own.rank as usize].ways;
+                    // SAFETY: as below; what is filled is no place of the call's.
+                    unsafe { fill(ways, dst, src, bytes) };
+                } else if dst != src {
                     // SAFETY: the call's buffers, scratch and slots, which are plain memory here;
                     // the plan's verifier has shown that nothing else uses the destination now.
                     // Two places of one plan are equal or apart.
@@ -657,6 +668,24 @@ pub(super) unsafe fn copy(dst: u64, src: u64, bytes: u32) {
             _ => unisono_copy::copy(dst, src, bytes as usize),
         }
     }
+}
+
+/// Copies bytes to where another rank reads them next.
+///
+/// # Safety
+/// As for [`copy`].
+#[inline]
+unsafe fn fill(ways: &mut Ways, dst: u64, src: u64, bytes: u32) {
+    ways.write(bytes.into(), |past| {
+        let (to, from) = (dst as usize as *mut u8, src as usize as *const u8);
+        // SAFETY: the caller's promise.
+        unsafe {
+            match past {
+                true => unisono_copy::copy_past(to, from, bytes as usize),
+                false => copy(dst, src, bytes),
+            }
+        }
+    });
 }
 
 /// Where the next put is to be filled, if its peer has room for it.

@@ -23,6 +23,7 @@ use crate::fork;
 use description::Description;
 use mapping::{Mapping, Source};
 use process::{Process, Token};
+pub(crate) use registry::{shared_epoch, shared_ranges};
 use shared::Shared;
 
 /// Memory of the host device. Dropping it lets go of what it holds.
@@ -80,6 +81,9 @@ impl HostMemory {
             device,
         };
         registry::insert(view);
+        if matches!(keep, Keep::Shared(_)) {
+            registry::add_shared(base, bytes);
+        }
         Self { view, keep }
     }
 
@@ -213,6 +217,9 @@ impl Drop for HostMemory {
     fn drop(&mut self) {
         if !fork::is_child() {
             registry::remove(&self.view);
+            if matches!(self.keep, Keep::Shared(_)) {
+                registry::remove_shared(self.view.base);
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What memory this process holds, by proof and by address.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
@@ -12,6 +13,10 @@ use super::shared::Shared;
 static SHARED: Mutex<Option<HashMap<Nonce, Weak<Shared>>>> = Mutex::new(None);
 /// By address, then by generation: a range may lie within another.
 static VIEWS: RwLock<BTreeMap<(u64, u64), MemoryView>> = RwLock::new(BTreeMap::new());
+/// Where memory lies that several ranks map, by address: how many bytes, and how often it is held here.
+static RANGES: Mutex<BTreeMap<u64, (u64, u32)>> = Mutex::new(BTreeMap::new());
+/// Counts what changed `RANGES`.
+static EPOCH: AtomicU64 = AtomicU64::new(0);
 static GENERATION: AtomicU64 = AtomicU64::new(1);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -65,4 +70,39 @@ pub(super) fn find(address: u64) -> Option<MemoryView> {
     below
         .map(|(_, view)| *view)
         .find(|view| address - view.base < view.bytes)
+}
+
+/// Memory that other ranks can map, or gave, lies at these addresses now.
+pub(super) fn add_shared(base: u64, bytes: u64) {
+    let mut ranges = lock(&RANGES);
+    ranges.entry(base).or_insert((bytes, 0)).1 += 1;
+    EPOCH.fetch_add(1, Ordering::Release);
+}
+
+/// One holder of it is gone.
+pub(super) fn remove_shared(base: u64) {
+    let mut ranges = lock(&RANGES);
+    if let Some((_, holders)) = ranges.get_mut(&base) {
+        *holders -= 1;
+        if *holders == 0 {
+            ranges.remove(&base);
+        }
+    }
+    EPOCH.fetch_add(1, Ordering::Release);
+}
+
+/// Changes when [`shared_ranges`] may have changed. Any thread, without a lock.
+#[inline]
+pub(crate) fn shared_epoch() -> u64 {
+    EPOCH.load(Ordering::Acquire)
+}
+
+/// Where memory lies that several ranks map, by address, and the epoch of that.
+pub(crate) fn shared_ranges() -> (u64, Vec<Range<u64>>) {
+    let ranges = lock(&RANGES);
+    let list = ranges
+        .iter()
+        .map(|(base, (bytes, _))| *base..*base + *bytes);
+    // Under the lock: the next change has another.
+    (shared_epoch(), list.collect())
 }

@@ -3,10 +3,11 @@
 
 use core::mem::MaybeUninit;
 
+use unisono_copy::{LINE, can_stream, fence_streamed, stream_block};
+
 use super::kernel::{Division, Loops};
 use super::table::find;
 use super::types::{Dtype, Reduction};
-use crate::copy;
 use crate::cpu::Isa;
 
 /// Results that are divided or streamed go through a block of this size in the first-level cache.
@@ -20,7 +21,6 @@ struct Block(MaybeUninit<[u8; BLOCK]>);
 pub struct Kernel {
     loops: Loops,
     element: usize,
-    isa: Isa,
 }
 
 impl Kernel {
@@ -36,7 +36,6 @@ impl Kernel {
         Some(Self {
             loops,
             element: dtype.bytes(),
-            isa,
         })
     }
 
@@ -58,11 +57,9 @@ impl Kernel {
         streaming: bool,
     ) {
         let in_place = core::ptr::eq(dst, a) || core::ptr::eq(dst, b);
-        let before = dst.align_offset(copy::LINE);
-        let streaming = streaming
-            && !in_place
-            && copy::can_stream(self.isa)
-            && before.is_multiple_of(self.element);
+        let before = dst.align_offset(LINE);
+        let streaming =
+            streaming && !in_place && can_stream() && before.is_multiple_of(self.element);
         // SAFETY: the caller's contract; what streams begins with a line.
         unsafe {
             if streaming {
@@ -164,14 +161,14 @@ impl Kernel {
                 }
                 let bytes = n * self.element;
                 if streaming {
-                    copy::stream_block(self.isa, dst.add(offset), block, bytes);
+                    stream_block(dst.add(offset), block, bytes);
                 } else {
                     core::ptr::copy_nonoverlapping(block, dst.add(offset), bytes);
                 }
             }
         }
         if streaming {
-            copy::fence_streamed();
+            fence_streamed();
         }
     }
 }

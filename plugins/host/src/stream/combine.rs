@@ -4,6 +4,7 @@
 use unisono_plugin::abi::{Combine, CommandCall, CommandReduce, CommandScale, reduction::PROD};
 use unisono_plugin::{Error, Result};
 
+use super::handed::{Handed, What};
 use super::transfer::{Progress, at, overlap, partly_overlap, wants_streaming};
 use crate::config::Config;
 use crate::reduce::{Dtype, Kernel};
@@ -78,7 +79,7 @@ pub(crate) unsafe fn reduce_at_once(command: &CommandReduce, config: &Config) ->
     }
     let (mut progress, mut budget) = (Progress::default(), u64::MAX);
     // SAFETY: the caller's promise.
-    unsafe { reduce(command, kernel, &mut progress, &mut budget, config) }
+    unsafe { reduce(command, kernel, &mut progress, &mut budget, config, None) }
 }
 
 /// Goes on with a REDUCE; `true` when it is complete.
@@ -91,6 +92,7 @@ pub(super) unsafe fn reduce(
     progress: &mut Progress,
     budget: &mut u64,
     config: &Config,
+    mut handed: Option<&mut Handed>,
 ) -> bool {
     let CommandReduce {
         dst,
@@ -107,16 +109,23 @@ pub(super) unsafe fn reduce(
     let bytes = elements * element;
     let streaming = wants_streaming(command.head.flags, bytes, config);
     progress.advance(repeat, bytes, budget, |piece, offset, length| {
-        // SAFETY: the caller's promise; the three are equal or apart, as was checked.
-        unsafe {
-            kernel.run(
-                at(dst, piece, dst_stride, offset),
-                at(a, piece, a_stride, offset),
-                at(b, piece, b_stride, offset),
-                (length / element) as usize,
-                command.divisor,
-                streaming,
-            );
+        let dst = at(dst, piece, dst_stride, offset);
+        let write = |past| {
+            // SAFETY: the caller's promise; the three are equal or apart, as was checked.
+            unsafe {
+                kernel.run(
+                    dst,
+                    at(a, piece, a_stride, offset),
+                    at(b, piece, b_stride, offset),
+                    (length / element) as usize,
+                    command.divisor,
+                    streaming || past,
+                );
+            }
+        };
+        match &mut handed {
+            Some(handed) => handed.write(What::Reduced, dst as u64, length, write),
+            None => write(false),
         }
     })
 }

@@ -3,6 +3,7 @@
 mod combine;
 mod control;
 mod flag;
+mod handed;
 mod read;
 mod ring;
 mod transfer;
@@ -21,6 +22,7 @@ use crate::event::HostEvent;
 use crate::fork;
 pub(crate) use combine::reduce_at_once;
 pub use control::HostStreamControl;
+use handed::Handed;
 use ring::Ring;
 use transfer::Progress;
 use work::{Step, Work};
@@ -35,6 +37,7 @@ pub struct HostStream {
     queue: Ring,
     /// Of the first command.
     progress: Progress,
+    handed: Handed,
     /// The first command is a wait that a poll has looked at.
     waiting: bool,
     accepted: u64,
@@ -52,6 +55,7 @@ impl HostStream {
             queue: Ring::new(config.queue_words),
             config,
             progress: Progress::default(),
+            handed: Handed::default(),
             waiting: false,
             accepted: 0,
             completed: 0,
@@ -106,7 +110,14 @@ impl HostStream {
             let Some(work) = Work::first(&self.queue) else {
                 break QueuePhase::Idle;
             };
-            match work.step(self.waiting, &mut self.progress, &mut budget, &self.config) {
+            let handed = &mut self.handed;
+            match work.step(
+                self.waiting,
+                &mut self.progress,
+                &mut budget,
+                &self.config,
+                handed,
+            ) {
                 Step::Done => {
                     work::pop(&mut self.queue);
                     self.progress = Progress::default();

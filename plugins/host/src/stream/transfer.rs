@@ -4,8 +4,8 @@
 use unisono_plugin::abi::{CMD_STREAMING, CommandCopy};
 use unisono_plugin::{Error, Result};
 
+use super::handed::{Handed, What};
 use crate::config::Config;
-use crate::copy;
 
 /// A cut command moves at least this much at a time: whole cache lines and elements.
 const LEAST: u64 = 16 << 10;
@@ -86,6 +86,7 @@ pub(super) unsafe fn copy(
     progress: &mut Progress,
     budget: &mut u64,
     config: &Config,
+    handed: &mut Handed,
 ) -> bool {
     let CommandCopy {
         dst,
@@ -101,8 +102,15 @@ pub(super) unsafe fn copy(
         let to = at(dst, piece, dst_stride, offset);
         let from = at(src, piece, src_stride, offset);
         if to != from {
-            // SAFETY: the caller's promise; the two do not overlap in part, as was checked.
-            unsafe { copy::copy(config.isa, to, from, length as usize, streaming) };
+            handed.write(What::Copied, to as u64, length, |past| {
+                // SAFETY: the caller's promise; the two do not overlap in part, as was checked.
+                unsafe {
+                    match streaming || past {
+                        true => unisono_copy::copy_past(to, from, length as usize),
+                        false => unisono_copy::copy(to, from, length as usize),
+                    }
+                }
+            });
         }
     })
 }

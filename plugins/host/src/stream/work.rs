@@ -12,6 +12,7 @@ use unisono_plugin::{Command, Error};
 
 use super::combine;
 use super::flag::{self, Waited};
+use super::handed::Handed;
 use super::read;
 use super::ring::{Ring, kind};
 use super::transfer::{self, Progress};
@@ -141,15 +142,18 @@ impl<'a> Work<'a> {
         progress: &mut Progress,
         budget: &mut u64,
         config: &Config,
+        handed: &mut Handed,
     ) -> Step {
         let left = *budget;
         let done = match *self {
             // SAFETY: the submitter's promise about addresses; see `Work`.
-            Self::Copy(command) => unsafe { transfer::copy(command, progress, budget, config) },
+            Self::Copy(command) => unsafe {
+                transfer::copy(command, progress, budget, config, handed)
+            },
             Self::Reduce(command) => match config.kernel(command.dtype, command.reduction) {
                 // SAFETY: as above.
                 Some(kernel) => unsafe {
-                    combine::reduce(command, kernel, progress, budget, config)
+                    combine::reduce(command, kernel, progress, budget, config, Some(handed))
                 },
                 None => true,
             },

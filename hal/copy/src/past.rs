@@ -1,21 +1,25 @@
-//! Copies: `memcpy`, and stores past the caches for what is not read again soon.
+//! Stores past the caches: for what is not read again soon, or next by a core that is far away.
 //!
 //! A streaming store writes whole cache lines to memory without first reading them, which saves a
 //! third of the traffic of a large copy, and leaves the caches to others. It is weakly ordered:
 //! [`fence_streamed`] must come before the flag that tells of it.
-#![allow(unsafe_code, reason = "commands carry addresses; vector instructions")]
 
-use crate::cpu::Isa;
+/// Bytes of a cache line.
+pub const LINE: usize = 64;
 
-pub(crate) const LINE: usize = 64;
-
-/// Whether the instruction set has streaming stores of whole vectors.
+/// Whether this CPU has streaming stores of whole vectors. Any thread.
+///
+/// Not under ThreadSanitizer, nor under Miri: they do not see them, and what races with them would go unseen.
+#[inline]
 #[must_use]
-pub const fn can_stream(isa: Isa) -> bool {
-    match isa {
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 | Isa::Avx2 => true,
-        Isa::Baseline => false,
+pub fn can_stream() -> bool {
+    #[cfg(all(target_arch = "x86_64", not(tsan), not(miri)))]
+    {
+        is_x86_feature_detected!("avx2")
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(tsan), not(miri))))]
+    {
+        false
     }
 }
 
@@ -28,44 +32,47 @@ pub fn fence_streamed() {
     }
 }
 
-/// Copies `bytes` bytes; with `streaming`, past the caches where the CPU can.
+/// Copies `bytes` bytes past the caches, where the CPU can. A later store of this thread that releases tells of them. Any
+/// thread.
 ///
 /// # Safety
 /// Both pointers are good for `bytes` bytes, at any alignment, do not overlap, and nobody else
 /// writes there meanwhile or reads `dst`.
-pub unsafe fn copy(isa: Isa, dst: *mut u8, src: *const u8, bytes: usize, streaming: bool) {
-    if !streaming || !can_stream(isa) {
+pub unsafe fn copy_past(dst: *mut u8, src: *const u8, bytes: usize) {
+    if !can_stream() {
         // SAFETY: the caller's contract.
-        unsafe { unisono_copy::copy(dst, src, bytes) };
+        unsafe { crate::copy(dst, src, bytes) };
         return;
     }
     let head = dst.align_offset(LINE).min(bytes);
     // SAFETY: the caller's contract; the head ends where `dst` is aligned.
     unsafe {
         core::ptr::copy_nonoverlapping(src, dst, head);
-        stream_block(isa, dst.add(head), src.add(head), bytes - head);
+        stream_block(dst.add(head), src.add(head), bytes - head);
     }
     fence_streamed();
 }
 
-/// Streams the whole lines of `bytes` bytes and copies the rest. No fence.
+/// Streams the whole lines of `bytes` bytes and copies the rest. No fence. Any thread.
 ///
 /// # Safety
-/// As for [`copy`]; `dst` is 64-byte aligned, `isa` available.
-pub(crate) unsafe fn stream_block(isa: Isa, dst: *mut u8, src: *const u8, bytes: usize) {
-    let lines = if can_stream(isa) { bytes / LINE } else { 0 };
-    // SAFETY: the caller's contract; the rest begins where the lines end.
-    unsafe {
-        match isa {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => x86::stream_512(dst, src, lines),
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => x86::stream_256(dst, src, lines),
-            Isa::Baseline => {}
+/// As for [`copy_past`]; `dst` is 64-byte aligned.
+pub unsafe fn stream_block(dst: *mut u8, src: *const u8, bytes: usize) {
+    let mut done = 0;
+    #[cfg(target_arch = "x86_64")]
+    if can_stream() {
+        let lines = bytes / LINE;
+        // SAFETY: the caller's contract; the CPU has what the function is compiled for.
+        unsafe {
+            match is_x86_feature_detected!("avx512f") {
+                true => x86::stream_512(dst, src, lines),
+                false => x86::stream_256(dst, src, lines),
+            }
         }
-        let done = lines * LINE;
-        core::ptr::copy_nonoverlapping(src.add(done), dst.add(done), bytes - done);
+        done = lines * LINE;
     }
+    // SAFETY: the caller's contract; the rest begins where the lines end.
+    unsafe { core::ptr::copy_nonoverlapping(src.add(done), dst.add(done), bytes - done) };
 }
 
 #[cfg(target_arch = "x86_64")]
