@@ -225,6 +225,8 @@ fn interleaved_ranks_get_an_order_that_only_counts_where_it_matters() {
     let reads = Reads {
         call_ps: 0,
         rate: slow,
+        copied_from_memory: slow,
+        of_own_core: slow,
         from_one: slow,
         from_memory: slow,
         added: slow,

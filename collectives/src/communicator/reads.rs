@@ -25,6 +25,11 @@ const FROM_ONE_BYTES_PER_SECOND: u64 = 4_900_000_000;
 /// EPYC 7003. Where the cores were near each other it was 10 and 5 GB/s, and slots, which are written as suits the distance
 /// ([`unisono_copy::Ways`]), were still the faster way.
 const APART_BYTES_PER_SECOND: [u64; 2] = [3_500_000_000, 2_200_000_000];
+/// What ranks that share a core read there of each other.
+const OF_OWN_CORE_BYTES_PER_SECOND: u64 = 10_000_000_000;
+/// What a core copies past its caches out of memory while others do: on an EPYC 7003 one alone moves 10.5 GB/s
+/// (`cargo bench -p unisono-plugin-host -- copy/streaming`, 64 MiB), two at once 7.5 to 9.5.
+const COPIED_BYTES_PER_SECOND: u64 = 9_000_000_000;
 /// What is added up when it has been read. Out of its second-level cache a Xeon adds 38 GB/s of f32, an EPYC 7002 32 GB/s
 /// (`cargo xtask reduction`, operands of 256 KiB, a third of what is read and written). It is less here, since one
 /// operand of all, the rank's own input, comes from memory.
@@ -35,16 +40,21 @@ const CACHED_BYTES_PER_SECOND: u64 = 1_000_000_000;
 
 /// How fast ranks read each other's memory.
 pub(super) fn speed() -> Reads {
-    let [rate, from_one] = match unisono_copy::has_caches_apart() {
-        true => APART_BYTES_PER_SECOND,
-        false => [BYTES_PER_SECOND, FROM_ONE_BYTES_PER_SECOND],
+    let ([rate, from_one], of_own_core) = match unisono_copy::has_caches_apart() {
+        true => (APART_BYTES_PER_SECOND, OF_OWN_CORE_BYTES_PER_SECOND),
+        false => (
+            [BYTES_PER_SECOND, FROM_ONE_BYTES_PER_SECOND],
+            BYTES_PER_SECOND,
+        ),
     };
     Reads {
         call_ps: CALL_PS,
         rate: Rate::bytes_per_second(rate),
+        of_own_core: Rate::bytes_per_second(of_own_core),
         from_one: Rate::bytes_per_second(from_one),
         // It is no more than what the system copies of a peer's.
         from_memory: Rate::bytes_per_second(BYTES_PER_SECOND),
+        copied_from_memory: Rate::bytes_per_second(COPIED_BYTES_PER_SECOND),
         added: Rate::bytes_per_second(ADDED_BYTES_PER_SECOND),
         from_cache: Rate::bytes_per_second(CACHED_BYTES_PER_SECOND),
     }

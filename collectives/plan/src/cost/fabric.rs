@@ -27,6 +27,8 @@ const FIRST_LEVEL: u128 = 64 << 10;
 /// 3.1 to 4.4 GB/s for 256 KiB and 1 MiB. `unisono tune --ranks 2` measures such plans; its calibration calls them
 /// `windowed`.
 const FRESH_BYTES_PER_SECOND: u64 = 4_000_000_000;
+/// As many bytes make the mean of two rates exact enough.
+const READ_SAMPLE: u128 = 1 << 30;
 /// Puts are not made smaller than this to stay in a cache: ranks would do little but take turns.
 const SMALL_PUT: u64 = 8 << 10;
 
@@ -153,12 +155,16 @@ pub struct Fabric {
 pub struct Reads {
     /// What a core spends at each end of one read, besides the bytes, in picoseconds.
     pub call_ps: u64,
-    /// Bytes read where each rank reads another's.
+    /// Bytes read where each rank reads another's, on another core.
     pub rate: Rate,
+    /// Bytes read where the two share a core.
+    pub of_own_core: Rate,
     /// Bytes read where all read the memory of one rank, which copies it meanwhile.
     pub from_one: Rate,
-    /// Bytes that a core reads of its own memory, where no cache holds them.
+    /// Bytes that a core reads of its own memory, where no cache holds them, to add them up.
     pub from_memory: Rate,
+    /// The same to copy them to a slot.
+    pub copied_from_memory: Rate,
     /// Bytes added up that have just been read, hence lie in the core's cache.
     pub added: Rate,
     /// Bytes read from the first-level cache of the core that has just written them: each line comes from there, and has
@@ -382,13 +388,25 @@ impl Fabric {
         let reads = self.reads()?;
         Some(Reads {
             call_ps: scaled(reads.call_ps, self.crowd),
-            rate: reads.rate.shared(self.crowd),
+            rate: self.read_of_all(&reads).shared(self.crowd),
+            of_own_core: reads.of_own_core.shared(self.crowd),
             from_one: reads.from_one.shared(self.crowd),
             from_memory: reads.from_memory.shared(self.crowd),
+            copied_from_memory: reads.copied_from_memory.shared(self.crowd),
             added: reads.added.shared(self.crowd),
             // Once for all of a core: then its own cache has them.
             from_cache: reads.from_cache,
         })
+    }
+
+    /// What a rank reads of all others alike, of which some share its core.
+    fn read_of_all(&self, reads: &Reads) -> Rate {
+        let others = Ratio::new(u128::from(self.ranks).saturating_sub(1), 1);
+        let (here, of) = (self.crowd.num - self.crowd.den, self.crowd.den);
+        let (near, all) = (here.min(others.num * of), others.num * of);
+        let part = |ranks: u128| Ratio::new(READ_SAMPLE * ranks, all);
+        let took = reads.of_own_core.time(part(near)) + reads.rate.time(part(all - near));
+        Rate::that_takes(took, Ratio::new(READ_SAMPLE, 1))
     }
 
     /// How much longer than at `rate` a rank's core takes to read `bytes` from peers' buffers that are `whole` bytes long

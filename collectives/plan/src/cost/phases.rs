@@ -177,15 +177,20 @@ pub(super) fn work(
     work
 }
 
-/// How much longer a plan takes whose messages pass slots, as a long input that is added up comes from memory, which
-/// gives a core less than links carry. Nothing where ranks do not read each other: there all plans have it in common.
+/// How much longer a plan takes whose messages pass slots, as a long input comes from memory, which gives a core less
+/// than links carry: one that is added up, and that of an all_to_all, of which reads fetch each byte once. Nothing where ranks do not read each other: there all plans have it in common.
 pub(super) fn from_memory_ps(op: Op, bytes: Ratio, fabric: &Fabric) -> u128 {
-    let Some(reads) = fabric.crowded_reads().filter(|_| op.reduces()) else {
+    let Some(reads) = fabric.crowded_reads() else {
         return 0;
+    };
+    let rate = match op {
+        Op::AllToAll => reads.copied_from_memory,
+        _ if op.reduces() => reads.from_memory,
+        _ => return 0,
     };
     let long = in_memory(bytes, fabric.ranks());
     let links = fabric.mesh.rate.time(long);
-    reads.from_memory.time(long).saturating_sub(links)
+    rate.time(long).saturating_sub(links)
 }
 
 /// The work of a hierarchical plan.

@@ -7,6 +7,8 @@ fn readable(ranks: u32) -> Fabric {
     shared_memory(ranks, 2).with_reads(Ok(Reads {
         call_ps: 1_000_000,
         rate: Rate::bytes_per_second(6_000_000_000),
+        copied_from_memory: Rate::bytes_per_second(9_000_000_000),
+        of_own_core: Rate::bytes_per_second(6_000_000_000),
         from_one: Rate::bytes_per_second(5_000_000_000),
         from_memory: Rate::bytes_per_second(6_000_000_000),
         added: Rate::bytes_per_second(8_000_000_000),
