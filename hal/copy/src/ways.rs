@@ -4,8 +4,8 @@
 //! cores that share a cache that is faster than memory; between cores far apart it is several times slower, and then so is
 //! the other's reading, for the same reason. Stores past the caches take nothing over, and what they wrote is read from
 //! memory, from everywhere alike. How far two cores are apart is not asked of anybody: threads move, and virtual machines
-//! are not told, or are moved themselves. So both ways are timed on what is to be written in any case: the faster one is
-//! taken, and the other is tried now and then.
+//! are not told, or are moved themselves. So both ways are timed on what is to be written in any case: the caches are
+//! passed where that takes less than half as long, and the way that is not taken is tried now and then.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,10 @@ use crate::can_stream;
 
 /// Bytes from which on it matters how they are written; of fewer the time tells little.
 pub const WORTH: u64 = 16 << 10;
-/// How often the slower way is tried. Each time costs some microseconds.
+/// How many times longer writing takes through the caches where cores are far apart: on an EPYC 7003 four to six times. Near
+/// each other it is 0.7 to 1.5 times, and whoever reads from a cache takes half as long.
+const FAR: u64 = 2;
+/// How often the other way is tried. Each time costs some microseconds.
 const TRIED_EVERY: Duration = Duration::from_millis(4);
 
 /// What is known of the two ways to some memory, by one kind of writing. Starts without any knowledge.
@@ -21,8 +24,10 @@ const TRIED_EVERY: Duration = Duration::from_millis(4);
 pub struct Ways {
     /// Picoseconds a byte, through the caches and past them; 0 where it was not tried.
     took: [u64; 2],
-    /// When the slower one was tried.
+    /// When the one that is not taken was tried.
     tried: Option<Instant>,
+    /// Whether what is written now tries it.
+    is_tried: bool,
 }
 
 impl Ways {
@@ -42,11 +47,11 @@ impl Ways {
             [0, _] => false,
             [_, 0] => true,
             [through, past] => {
-                let is_due = self.tried.is_none_or(|tried| now - tried >= TRIED_EVERY);
-                if is_due {
+                self.is_tried = self.tried.is_none_or(|tried| now - tried >= TRIED_EVERY);
+                if self.is_tried {
                     self.tried = Some(now);
                 }
-                (past < through) != is_due
+                (FAR * past < through) != self.is_tried
             }
         }
     }
@@ -54,11 +59,12 @@ impl Ways {
     fn learn(&mut self, past: bool, time: Duration, bytes: u64) {
         let took = (time.as_nanos() as u64 * 1000 / bytes).max(1);
         let known = &mut self.took[usize::from(past)];
-        // What took longer than before may have been interrupted.
+        // A mean of the last ones, of which one may have been interrupted. Of the way that is not taken there are few, so the
+        // first that took less counts: if it was luck, the next ones tell.
         *known = match *known {
             0 => took,
-            known if took < known => took,
-            known => known + (took - known) / 4,
+            known if self.is_tried && took < known => took,
+            known => (3 * known + took.clamp(known / 2, 2 * known)).div_ceil(4),
         };
     }
 }
@@ -90,15 +96,16 @@ mod tests {
     #[test]
     fn the_faster_way_is_taken_and_the_other_is_tried_now_and_then() {
         let (mut ways, mut now) = (Ways::default(), Instant::now());
-        // Near each other: 40 ms, so the slower way is tried ten times.
+        // Near each other: 40 ms, so the other way is tried ten times.
         let near = writes(&mut ways, &mut now, 4000, [10_000, 2600, 4200]);
         assert!((10..=12).contains(&near[1]), "{near:?}");
         // Far apart.
         let far = writes(&mut ways, &mut now, 4000, [10_000, 15_000, 3500]);
-        assert!((10..=20).contains(&far[0]), "{far:?}");
-        // Near again: known as soon as it is tried.
-        let near = writes(&mut ways, &mut now, 1000, [10_000, 2600, 4200]);
-        assert!(near[1] < 420, "{near:?}");
+        assert!((10..=24).contains(&far[0]), "{far:?}");
+        // Near again: known once it has been tried a few times. Who reads gains by what caches hold, also where writing there takes a little
+        // longer.
+        let near = writes(&mut ways, &mut now, 8000, [10_000, 4600, 4200]);
+        assert!(near[1] < 4000, "{near:?}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 #[test]
 fn who_is_ahead_and_computes_holds_nobody_up() {
     const CALLS: u32 = 45;
-    const COMPUTES: Duration = Duration::from_secs(3);
+    const COMPUTES: Duration = Duration::from_millis(1500);
     let _limit = watchdog("who_is_ahead_and_computes_holds_nobody_up", LIMIT);
     let job = Job::new("who_is_ahead_and_computes_holds_nobody_up", 2);
     let ranks = job.start(|rank| {
@@ -140,7 +140,7 @@ fn a_root_that_waits_for_one_holds_no_other_up() {
 
 /// Ranks 1 and 2 go on behind reduces to rank 0 while another rank `computes`: which, with how many of the reduces left.
 fn others_go_on(name: &'static str, ranks: u32, computes: (u32, u32)) {
-    const COMPUTES: Duration = Duration::from_secs(3);
+    const COMPUTES: Duration = Duration::from_millis(1500);
     let _limit = watchdog(name, LIMIT);
     let job = Job::new(name, ranks);
     let processes = job.start(|rank| {

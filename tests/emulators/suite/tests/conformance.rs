@@ -33,7 +33,7 @@ fails:
 #[test]
 fn cuda_with_every_operation_delayed() {
     let test = "cuda_with_every_operation_delayed";
-    let slow = |text: String| text + "delays: {one_in: 3, longest_us: 60}\n";
+    let slow = |text: String| text + "delays: {one_in: 6, longest_us: 60}\n";
     let Some(machine) = Emulated::new(test, "h100x8", slow) else {
         return;
     };
@@ -74,7 +74,7 @@ fn rocm_on_an_older_runtime() {
 #[test]
 fn rocm_with_every_operation_delayed() {
     let test = "rocm_with_every_operation_delayed";
-    let slow = |text: String| text + "delays: {one_in: 3, longest_us: 60}\n";
+    let slow = |text: String| text + "delays: {one_in: 6, longest_us: 60}\n";
     let Some(machine) = Emulated::new(test, "mi300x8", slow) else {
         return;
     };
