@@ -1,4 +1,5 @@
-//! `memcpy`, less the case in which it is twenty times slower than it could be.
+//! How a core moves bytes: [`copy`] is `memcpy`, less the case in which it is twenty times slower than it could be;
+//! [`copy_past`] leaves the caches alone; [`Ways`] tells which of the two suits what another core reads next.
 //!
 //! C libraries and the kernel copy with one instruction, `rep movsb`, where a processor says that it is fast at it. AMD's
 //! since Zen 3 say so, and are: but where the destination lies less than [`NEAR`] bytes behind the source, modulo a page, it

@@ -102,8 +102,8 @@ mod tests {
         // Far apart.
         let far = writes(&mut ways, &mut now, 4000, [10_000, 15_000, 3500]);
         assert!((10..=24).contains(&far[0]), "{far:?}");
-        // Near again: known once it has been tried a few times. Who reads gains by what caches hold, also where writing there takes a little
-        // longer.
+        // Near again: known once it has been tried a few times. Who reads gains by what caches hold, also where writing there
+        // takes a little longer.
         let near = writes(&mut ways, &mut now, 8000, [10_000, 4600, 4200]);
         assert!(near[1] < 4000, "{near:?}");
     }

@@ -178,7 +178,8 @@ pub(super) fn work(
 }
 
 /// How much longer a plan takes whose messages pass slots, as a long input comes from memory, which gives a core less
-/// than links carry: one that is added up, and that of an all_to_all, of which reads fetch each byte once. Nothing where ranks do not read each other: there all plans have it in common.
+/// than links carry: one that is added up, and that of an all_to_all, of which reads fetch each byte once. Nothing where
+/// ranks do not read each other: there all plans have it in common.
 pub(super) fn from_memory_ps(op: Op, bytes: Ratio, fabric: &Fabric) -> u128 {
     let Some(reads) = fabric.crowded_reads() else {
         return 0;
