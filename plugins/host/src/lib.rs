@@ -2,7 +2,7 @@
 //!
 //! It is the default, and the fastest path between two processes of a node: streams run where they
 //! are polled ([`HostStream`]), memory is shared by sealed memory files ([`HostMemory`]), a sleeping process
-//! is woken by its bell, and bytes are moved and reduced by the kernels of [`copy`] and
+//! is woken by its bell, and bytes are moved and reduced by the kernels of [`unisono_copy`] and
 //! [`reduce`], vectorised for the CPU at hand.
 //!
 //! All of it is reached through [`query`], as by any other plugin; the kernels are public for
