@@ -13,8 +13,9 @@ use crate::can_stream;
 
 /// Bytes from which on it matters how they are written; of fewer the time tells little.
 pub const WORTH: u64 = 16 << 10;
-/// How many times longer writing takes through the caches where cores are far apart: on an EPYC 7003 four to six times. Near
-/// each other it is 0.7 to 1.5 times, and whoever reads from a cache takes half as long.
+/// So many times longer writing takes through the caches before they are passed. On an EPYC 7003 it was four to six times
+/// between cores far apart, and 0.7 to 1.5 times between cores near each other, of which the one that reads gains by what a
+/// cache holds. Seen once in what [`Ways`] had learnt while all_gathers of 4 MiB ran; no command shows it.
 const FAR: u64 = 2;
 /// How often the other way is tried. Each time costs some microseconds.
 const TRIED_EVERY: Duration = Duration::from_millis(4);
