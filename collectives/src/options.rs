@@ -107,7 +107,8 @@ pub struct MemoryOptions {
     /// [`SLOT`](Self::SLOT) where all ranks are on CPUs; else from there to
     /// [`ACCELERATOR_SLOT`](Self::ACCELERATOR_SLOT), as large as [`accelerator_slots`](Self::accelerator_slots) allows.
     pub slot: Option<u64>,
-    /// Slots from each rank to each other.
+    /// Slots from each rank to each other. Of eight and more, long messages between CPUs that share memory use half, and
+    /// shorter ones parts of the rest.
     pub slots: u32,
     /// Whether ranks on CPUs may read each other's memory, where the system lets them: long messages then need no slots.
     pub single_copy: bool,

@@ -162,7 +162,7 @@ impl Lowering<'_> {
         let mut met = [u32::MAX; TOGETHER];
         for place in 0..TOGETHER {
             let Some(step) = program.at(at) else { break };
-            let Action::Put { to, .. } = step.action else {
+            let Action::Put { to, value } = step.action else {
                 break;
             };
             let pieces = op.planned.geometry.pieces_of(&step.action, program.ranks);
@@ -172,7 +172,8 @@ impl Lowering<'_> {
             }
             met[place] = to;
             self.step = at.number();
-            self.await_credits(to, self.own.arena.depth);
+            let bytes = op.planned.packed(value.blocks(), piece);
+            self.await_credits(to, self.peers[to as usize].rooms_of(&self.own, bytes));
             program.advance(&mut at);
         }
     }

@@ -150,6 +150,10 @@ pub(crate) enum Room {
     Small,
     /// One for those that are longer, over a posted link.
     Medium,
+    /// Half a slot, between CPUs that share memory.
+    Half,
+    /// There too: one of the few slots that longer puts go round in.
+    Long,
     Slot,
 }
 
@@ -178,6 +182,9 @@ pub(crate) struct Own {
     medium_places: u32,
     small_bytes: u64,
     medium_bytes: u64,
+    half_bytes: u64,
+    long_slots: u32,
+    credit: u64,
 }
 
 /// The arena of this rank's that a peer writes: of the device's memory, or of the host's for a peer
@@ -222,6 +229,9 @@ impl Own {
             medium_places: arena.medium_places(),
             small_bytes: arena.small_bytes(),
             medium_bytes: arena.medium_bytes(),
+            half_bytes: arena.half_bytes(),
+            long_slots: arena.long_slots(),
+            credit: arena.credit(),
         }
     }
 
@@ -239,10 +249,23 @@ impl Own {
         modulo(number, self.arena.depth.into()) as u32
     }
 
-    /// Puts that are given back by one credit: each, where they are fetched, so that the sender knows when its memory
-    /// is read no more.
-    fn credit(&self, fetched: bool) -> u64 {
-        if fetched { 1 } else { self.arena.credit() }
+    /// The room that a put takes between CPUs that share memory, if it is not small.
+    fn shared_room(&self, bytes: u64) -> Room {
+        match bytes <= self.half_bytes {
+            true => Room::Half,
+            false => Room::Long,
+        }
+    }
+
+    /// Offset, in the slots part, of a put in such a room among the slots that `peer` fills.
+    fn in_shared(&self, room: Room, peer: u32, number: u64) -> u64 {
+        match room {
+            Room::Half => self.arena.half(peer, self.slot_of(number)),
+            _ => {
+                let slot = modulo(number, self.long_slots.into()) as u32;
+                self.arena.slot(peer, slot)
+            }
+        }
     }
 }
 
@@ -324,6 +347,7 @@ impl Peer {
         match &self.way {
             Way::Mapped { inline: true, .. } if bytes <= INLINE => Room::Line,
             Way::Mapped { inline: true, .. } if is_small => Room::Small,
+            Way::Mapped { inline: true, .. } if self.shares() => own.shared_room(bytes),
             Way::Posted(posted) if posted.plain && is_small => Room::Small,
             Way::Posted(posted) if posted.plain && bytes <= own.medium_bytes => Room::Medium,
             _ => Room::Slot,
@@ -336,7 +360,23 @@ impl Peer {
         match room {
             Room::Line | Room::Small => self.flags(own),
             Room::Medium => own.medium_places,
-            Room::Slot => own.arena.depth,
+            Room::Long => own.long_slots,
+            Room::Half | Room::Slot => own.arena.depth,
+        }
+    }
+
+    /// Whether both are CPUs that write each other's memory.
+    fn shares(&self) -> bool {
+        matches!(self.way, Way::Mapped { inline: true, fetch, .. } if fetch == Fetch::default())
+    }
+
+    /// Puts that are given back by one credit: each, where they are `fetched`, so that the sender knows when its memory
+    /// is read no more.
+    fn puts_a_credit(&self, own: &Own, fetched: bool) -> u64 {
+        match fetched {
+            true => 1,
+            false if self.shares() => own.arena.shared_credit(),
+            false => own.credit,
         }
     }
 
@@ -382,6 +422,9 @@ impl Peer {
             Way::Mapped { .. } if room == Room::Small => {
                 self.small(self.flag_of(own, self.sent), true)
             }
+            Way::Mapped { slots, .. } if matches!(room, Room::Half | Room::Long) => {
+                slots + own.in_shared(room, own.rank, self.sent)
+            }
             Way::Mapped { slots, fetch, .. } if !fetch.sent => {
                 slots + own.arena.slot(own.rank, slot)
             }
@@ -393,7 +436,7 @@ impl Peer {
                             arena.small_fill(rank, self.flag_of(own, self.sent))
                         }
                         Room::Medium => arena.medium_fill(rank, own.medium_of(self.sent)),
-                        Room::Slot => arena.slot(rank, slot),
+                        Room::Half | Room::Long | Room::Slot => arena.slot(rank, slot),
                     }
             }
         }
@@ -437,9 +480,16 @@ impl Peer {
         // So many puts must be given back, of which one credit gives several: those that it gives
         // beyond them were put before this one too.
         let given = (self.sent + 1).saturating_sub(u64::from(rooms));
-        let credit = own.credit(self.fetch().sent);
-        // The division is for the rare case.
-        (given > self.credits * credit).then(|| given.div_ceil(credit))
+        let credit = self.puts_a_credit(own, self.fetch().sent);
+        // The divisions are for the rare case.
+        (given > self.credits * credit).then(|| {
+            // Who has more rooms waits for more of them at once: of ranks that share a core each then does more at its turn.
+            let together = match self.shares() && rooms >= own.arena.depth {
+                true => own.credit / credit * credit,
+                false => credit,
+            };
+            given.next_multiple_of(together).div_ceil(credit)
+        })
     }
 
     /// Wait until the peer has given so many credits in all. `beside` the main track
@@ -518,7 +568,7 @@ impl Peer {
         let room = self.room(own, bytes);
         let (rank, near) = (self.rank, self.near);
         let mut offset = match room {
-            Room::Slot => own.arena.slot(own.rank, slot),
+            Room::Half | Room::Long | Room::Slot => own.arena.slot(own.rank, slot),
             Room::Medium => own.arena.medium(own.rank, own.medium_of(self.sent)),
             Room::Line | Room::Small => own.arena.small(own.rank, flag),
         };
@@ -606,6 +656,9 @@ impl Peer {
             Room::Line => self.in_line(self.flag_of(own, number), false),
             Room::Small => self.small(self.flag_of(own, number), false),
             Room::Medium => self.near.slots + own.arena.medium(self.rank, own.medium_of(number)),
+            room @ (Room::Half | Room::Long) => {
+                self.near.slots + own.in_shared(room, self.rank, number)
+            }
             Room::Slot => self.near.slots + own.arena.slot(self.rank, own.slot_of(number)),
         };
         self.received += 1;
@@ -661,7 +714,7 @@ impl Peer {
         if self.slot_credits.is_some() {
             return true;
         }
-        modulo(self.released, own.credit(self.is_fetched())) == 0
+        modulo(self.released, self.puts_a_credit(own, self.is_fetched())) == 0
     }
 
     /// Tells the peer that puts were given back.

@@ -389,15 +389,15 @@ mod tests {
             };
             let own = Own::new(0, arena);
             for inline in [true, false] {
-                let mapped = Way::Mapped {
+                let mapped = || Way::Mapped {
                     signal: 0,
                     slots: 0,
                     bell: 0,
                     inline,
                     fetch: Fetch::default(),
                 };
-                let mut sender = Peer::new(1, mapped, Near::default());
-                let mut receiver = Peer::new(0, Way::Own, Near::default());
+                let mut sender = Peer::new(1, mapped(), Near::default());
+                let mut receiver = Peer::new(0, mapped(), Near::default());
                 let most = most(&arena, sender.flags(&own));
                 assert!(most >= 2, "{depth} slots");
                 let (mut owed, mut told) = (0, 0);

@@ -52,7 +52,7 @@ pub(in crate::execute) struct Plain {
 
 impl Plain {
     fn of(peer: &Peer, own: &Own) -> Option<Self> {
-        let (flags, credit) = (u64::from(own.flags), own.credit(false));
+        let (flags, credit) = (u64::from(own.flags), own.arena.shared_credit());
         match peer.way {
             Way::Mapped {
                 bell,
@@ -129,7 +129,7 @@ impl Peer {
                 counter: counter(shown_counter),
             },
             shown_small: shows_slots + arena.small(self.rank, 0),
-            shown_slots: shows_slots + arena.sends() + arena.slot(self.rank, 0),
+            shown_slots: shows_slots + arena.sends(),
             plain: Plain::of(self, own),
         };
     }
@@ -245,7 +245,7 @@ impl Peer {
         } else if bytes <= own.small_bytes {
             self.lines.shown_small + number * self.lines.stride
         } else {
-            self.lines.shown_slots + u64::from(own.slot_of(group)) * own.arena.slot_bytes
+            self.lines.shown_slots + own.in_shared(own.shared_room(bytes), self.rank, group)
         }
     }
 
@@ -338,11 +338,13 @@ impl Peer {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+
     use unisono_plan::Blocks;
 
     use super::*;
     use crate::arena::Arena;
-    use crate::execute::peer::{Fetch, Near};
+    use crate::execute::peer::{Fetch, Near, Room};
 
     /// Rank 2's peer 1, both with arenas at addresses of their own.
     fn peer() -> (Own, Peer) {
@@ -411,6 +413,72 @@ mod tests {
             peer.take(&own, Blocks::NONE, bytes);
             peer.sent += 1;
             assert_eq!(peer.current_slot(&own), near, "{bytes}");
+        }
+    }
+
+    /// However long puts are and however late they are given back: both ends know where each lies, none is written where
+    /// another still lies, and a sender that waits needs no more than what it has sent to be given back.
+    #[test]
+    fn puts_of_any_sizes_find_room() {
+        const SLOTS: u64 = 2 << 40;
+        for depth in [2, 3, 5, 7, 8, 9, 10, 16, 21] {
+            let arena = Arena {
+                ranks: 3,
+                depth,
+                slot_bytes: 64 << 10,
+            };
+            let (half, slot) = (arena.half_bytes(), arena.slot_bytes);
+            let sizes = [0, 32, 33, 1024, 1025, half.max(64), half + 64, slot];
+            let way = || Way::Mapped {
+                signal: 1 << 40,
+                slots: SLOTS,
+                bell: 0,
+                inline: true,
+                fetch: Fetch::default(),
+            };
+            let near = Near {
+                slots: SLOTS,
+                ..Near::default()
+            };
+            let (from, to) = (Own::new(0, arena), Own::new(1, arena));
+            let mut sender = Peer::new(1, way(), Near::default());
+            let mut receiver = Peer::new(0, way(), near);
+            let (mut held, mut told) = (VecDeque::new(), 0);
+            let mut random = 1u64;
+            for _ in 0..20_000 {
+                random = random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                let bytes = sizes[(random >> 33) as usize % sizes.len()];
+                while let Some(credits) = sender.lacks_credits(&from, sender.rooms_of(&from, bytes))
+                    && credits > told
+                {
+                    assert!(held.pop_front().is_some(), "{depth} slots: waits for ever");
+                    told += u64::from(receiver.give_back(&to));
+                }
+                if let Some(credits) = sender.lacks_credits(&from, sender.rooms_of(&from, bytes)) {
+                    sender.have_credits(credits);
+                }
+                let room = sender.room(&from, bytes);
+                let place = sender.next_slot(&from, room);
+                receiver.take(&to, Blocks::NONE, bytes);
+                sender.sent += 1;
+                if !matches!(room, Room::Line | Room::Small) {
+                    assert_eq!(
+                        receiver.current_slot(&to),
+                        place,
+                        "{depth} slots, {bytes} B"
+                    );
+                    let free = |&(at, long): &(u64, u64)| place >= at + long || at >= place + bytes;
+                    assert!(held.iter().all(free), "{depth} slots, {bytes} B at {place}");
+                }
+                let kept = matches!(room, Room::Line | Room::Small);
+                held.push_back(if kept { (0, 0) } else { (place, bytes) });
+                if random >> 62 == 0 {
+                    held.pop_front();
+                    told += u64::from(receiver.give_back(&to));
+                }
+            }
         }
     }
 }

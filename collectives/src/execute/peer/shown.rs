@@ -73,7 +73,7 @@ mod tests {
 
     const ARENA: Arena = Arena {
         ranks: 3,
-        depth: 5,
+        depth: 8,
         slot_bytes: 1 << 20,
     };
 
@@ -138,7 +138,11 @@ mod tests {
                 }
                 places.insert(place);
             }
-            let apart = if bytes > 1024 { ARENA.depth } else { groups };
+            let apart = match bytes {
+                0..=1024 => groups,
+                1025 => ARENA.depth,
+                _ => ARENA.long_slots(),
+            };
             assert_eq!(places.len(), apart as usize, "round and round");
             assert_eq!(counters.len(), 3 * groups as usize, "each rank has its own");
         }
@@ -154,11 +158,13 @@ mod tests {
             flags.extend((0..ARENA.data_flags()).map(|flag| SIGNAL + ARENA.data_flag(peer, flag)));
             places.extend((0..ARENA.data_flags()).map(|flag| SLOTS + ARENA.small(peer, flag)));
             let slots = (0..ARENA.depth).map(|slot| ARENA.slot(peer, slot));
-            places.extend(slots.flat_map(|slot| [0, ARENA.sends()].map(|at| SLOTS + at + slot)));
+            let halves = (0..ARENA.depth).map(|number| ARENA.half(peer, number));
+            let all = slots.chain(halves);
+            places.extend(all.flat_map(|slot| [0, ARENA.sends()].map(|at| SLOTS + at + slot)));
         }
         for group in 0..ARENA.data_flags().into() {
             assert!(!flags.contains(&itself.shown_line(&sender, group).flag));
-            for bytes in [33, 1025] {
+            for bytes in [33, 1025, 1 << 20] {
                 assert!(!places.contains(&itself.shown_place(&sender, group, bytes)));
             }
         }
