@@ -4,6 +4,7 @@
 mod lines;
 mod posted;
 mod recorded;
+mod room;
 mod shown;
 mod told;
 
@@ -16,12 +17,14 @@ use unisono_plan::Blocks;
 
 use super::left::Unread;
 use super::place::Run;
-use crate::arena::{self, Arena, Counter, INLINE};
+use crate::arena::{self, Arena, Counter};
 use crate::progress::Alongside;
 pub(in crate::execute) use lines::{Line, Plain};
 pub(in crate::execute) use posted::Goes;
 #[cfg(test)]
 pub(in crate::execute) use posted::most_held;
+pub(in crate::execute) use room::Room;
+use room::modulo;
 
 /// The window numbers of posted links.
 pub(crate) const SIGNAL_WINDOW: u32 = 0;
@@ -141,22 +144,6 @@ pub(crate) struct Peer {
     received_before: u32,
 }
 
-/// The room that a put takes in its receiver's arena.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Room {
-    /// The rest of its flag's line.
-    Line,
-    /// A place for small puts.
-    Small,
-    /// One for those that are longer, over a posted link.
-    Medium,
-    /// Half a slot, between CPUs that share memory.
-    Half,
-    /// There too: one of the few slots that longer puts go round in.
-    Long,
-    Slot,
-}
-
 /// Where a put lies that was waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Lies {
@@ -239,43 +226,6 @@ impl Own {
     pub(crate) fn that_shows(self, shows: bool) -> Self {
         Self { shows, ..self }
     }
-
-    /// The place of a medium put.
-    fn medium_of(&self, number: u64) -> u32 {
-        modulo(number, self.medium_places.into()) as u32
-    }
-
-    fn slot_of(&self, number: u64) -> u32 {
-        modulo(number, self.arena.depth.into()) as u32
-    }
-
-    /// The room that a put takes between CPUs that share memory, if it is not small.
-    fn shared_room(&self, bytes: u64) -> Room {
-        match bytes <= self.half_bytes {
-            true => Room::Half,
-            false => Room::Long,
-        }
-    }
-
-    /// Offset, in the slots part, of a put in such a room among the slots that `peer` fills.
-    fn in_shared(&self, room: Room, peer: u32, number: u64) -> u64 {
-        match room {
-            Room::Half => self.arena.half(peer, self.slot_of(number)),
-            _ => {
-                let slot = modulo(number, self.long_slots.into()) as u32;
-                self.arena.slot(peer, slot)
-            }
-        }
-    }
-}
-
-/// A remainder: without a division where rings are of a power of two, as they are unless somebody asked for others.
-#[inline]
-fn modulo(number: u64, of: u64) -> u64 {
-    match of.is_power_of_two() {
-        true => number & (of - 1),
-        false => number % of,
-    }
 }
 
 impl Peer {
@@ -340,46 +290,6 @@ impl Peer {
         }
     }
 
-    /// The room that a put of so many bytes, either way, takes.
-    #[inline]
-    pub(super) fn room(&self, own: &Own, bytes: u64) -> Room {
-        let is_small = bytes <= own.small_bytes;
-        match &self.way {
-            Way::Mapped { inline: true, .. } if bytes <= INLINE => Room::Line,
-            Way::Mapped { inline: true, .. } if is_small => Room::Small,
-            Way::Mapped { inline: true, .. } if self.shares() => own.shared_room(bytes),
-            Way::Posted(posted) if posted.plain && is_small => Room::Small,
-            Way::Posted(posted) if posted.plain && bytes <= own.medium_bytes => Room::Medium,
-            _ => Room::Slot,
-        }
-    }
-
-    /// Puts that are in their rooms at most.
-    #[inline]
-    pub(super) fn rooms(&self, own: &Own, room: Room) -> u32 {
-        match room {
-            Room::Line | Room::Small => self.flags(own),
-            Room::Medium => own.medium_places,
-            Room::Long => own.long_slots,
-            Room::Half | Room::Slot => own.arena.depth,
-        }
-    }
-
-    /// Whether both are CPUs that write each other's memory.
-    fn shares(&self) -> bool {
-        matches!(self.way, Way::Mapped { inline: true, fetch, .. } if fetch == Fetch::default())
-    }
-
-    /// Puts that are given back by one credit: each, where they are `fetched`, so that the sender knows when its memory
-    /// is read no more.
-    fn puts_a_credit(&self, own: &Own, fetched: bool) -> u64 {
-        match fetched {
-            true => 1,
-            false if self.shares() => own.arena.shared_credit(),
-            false => own.credit,
-        }
-    }
-
     pub(super) fn fetch(&self) -> Fetch {
         match self.way {
             Way::Mapped { fetch, .. } => fetch,
@@ -411,37 +321,6 @@ impl Peer {
         self.released == self.received
     }
 
-    /// What the next put fills, in the peer's arena or (posted, or fetched) in this rank's own.
-    #[inline]
-    pub(super) fn next_slot(&self, own: &Own, room: Room) -> u64 {
-        let slot = own.slot_of(self.sent);
-        match &self.way {
-            Way::Mapped { .. } if room == Room::Line => {
-                self.in_line(self.flag_of(own, self.sent), true)
-            }
-            Way::Mapped { .. } if room == Room::Small => {
-                self.small(self.flag_of(own, self.sent), true)
-            }
-            Way::Mapped { slots, .. } if matches!(room, Room::Half | Room::Long) => {
-                slots + own.in_shared(room, own.rank, self.sent)
-            }
-            Way::Mapped { slots, fetch, .. } if !fetch.sent => {
-                slots + own.arena.slot(own.rank, slot)
-            }
-            Way::Mapped { .. } | Way::Own | Way::Posted(_) => {
-                let (arena, rank) = (&own.arena, self.rank);
-                self.near.sends
-                    + match room {
-                        Room::Line | Room::Small => {
-                            arena.small_fill(rank, self.flag_of(own, self.sent))
-                        }
-                        Room::Medium => arena.medium_fill(rank, own.medium_of(self.sent)),
-                        Room::Half | Room::Long | Room::Slot => arena.slot(rank, slot),
-                    }
-            }
-        }
-    }
-
     /// Where the put lies that was waited for last.
     #[inline]
     pub(super) fn current_slot(&self, own: &Own) -> u64 {
@@ -469,27 +348,6 @@ impl Peer {
     /// So many credits were waited for in all.
     pub(super) fn have_credits(&mut self, credits: u64) {
         self.credits = credits;
-    }
-
-    /// The credits that the next put needs, of which `rooms` have room, if this rank has not waited for so many yet.
-    #[inline]
-    pub(super) fn lacks_credits(&self, own: &Own, rooms: u32) -> Option<u64> {
-        if self.slot_credits.is_some() {
-            return Some(self.credits + 1);
-        }
-        // So many puts must be given back, of which one credit gives several: those that it gives
-        // beyond them were put before this one too.
-        let given = (self.sent + 1).saturating_sub(u64::from(rooms));
-        let credit = self.puts_a_credit(own, self.fetch().sent);
-        // The divisions are for the rare case.
-        (given > self.credits * credit).then(|| {
-            // Who has more rooms waits for more of them at once: of ranks that share a core each then does more at its turn.
-            let together = match self.shares() && rooms >= own.arena.depth {
-                true => own.credit / credit * credit,
-                false => credit,
-            };
-            given.next_multiple_of(together).div_ceil(credit)
-        })
     }
 
     /// Wait until the peer has given so many credits in all. `beside` the main track

@@ -86,7 +86,7 @@ fn what_a_link_could_not_take_goes_out_while_its_rank_computes() {
 #[test]
 fn who_has_caught_up_holds_nobody_up() {
     const LATE: Duration = Duration::from_millis(200);
-    const COMPUTES: Duration = Duration::from_millis(1500);
+    const COMPUTES: Duration = Duration::from_millis(1000);
     let _limit = watchdog("who_has_caught_up_holds_nobody_up", LIMIT);
     let job = Job::new("who_has_caught_up_holds_nobody_up", 3);
     let ranks = job.start(|rank| {
@@ -140,7 +140,7 @@ fn a_root_that_waits_for_one_holds_no_other_up() {
 
 /// Ranks 1 and 2 go on behind reduces to rank 0 while another rank `computes`: which, with how many of the reduces left.
 fn others_go_on(name: &'static str, ranks: u32, computes: (u32, u32)) {
-    const COMPUTES: Duration = Duration::from_millis(1500);
+    const COMPUTES: Duration = Duration::from_millis(1000);
     let _limit = watchdog(name, LIMIT);
     let job = Job::new(name, ranks);
     let processes = job.start(|rank| {
