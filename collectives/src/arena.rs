@@ -170,8 +170,8 @@ impl Arena {
 
     /// Slots that long puts go round in, between CPUs that share memory. On an EPYC 7003, whose cores have caches of 512 KiB,
     /// four of 128 KiB in place of eight made an all_to_all of 4 MiB 1.2 to 1.4 times as fast with four ranks and with eight,
-    /// a reduce_scatter 1.2 to 1.35 times, and 2 ranks' 1.15 times (`unisono bench all_to_all,reduce_scatter --ranks 4
-    /// -b 4M -e 4M --dirty`, in turns with the build before it).
+    /// a reduce_scatter 1.1 to 1.35 times, and two ranks' all_to_all 1.15 times (`unisono bench all_to_all,reduce_scatter
+    /// --ranks 4 -b 4M -e 4M --dirty`, in turns with the build before it).
     #[must_use]
     pub fn long_slots(&self) -> u32 {
         match self.depth {
