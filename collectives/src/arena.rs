@@ -191,10 +191,11 @@ impl Arena {
         cached.min(self.slot_bytes / 2) / LINE * LINE
     }
 
-    /// Offset of place `number` for puts of half a slot that `peer` fills, in the slots part: one of D.
+    /// Offset of place `number` for puts of half a slot that `peer` fills, in the slots part: one of D. `bytes` is what
+    /// [`half_bytes`](Self::half_bytes) says, which divides.
     #[must_use]
-    pub fn half(&self, peer: u32, number: u32) -> u64 {
-        self.slot(peer, self.long_slots()) + u64::from(number) * self.half_bytes()
+    pub fn half(&self, peer: u32, number: u32, bytes: u64) -> u64 {
+        self.slot(peer, self.long_slots()) + u64::from(number) * bytes
     }
 
     /// Offset of data flag `number` that `peer` raises, in the signal part.
@@ -461,7 +462,7 @@ mod tests {
             assert!(arena.half_bytes() > 0 && arena.half_bytes() <= slot_bytes / 2);
             let mut free = arena.slot(1, arena.long_slots() - 1) + slot_bytes;
             for number in 0..depth {
-                let at = arena.half(1, number);
+                let at = arena.half(1, number, arena.half_bytes());
                 assert!(at >= free && at.is_multiple_of(LINE), "{arena:?}");
                 free = at + arena.half_bytes();
             }

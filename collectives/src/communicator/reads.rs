@@ -22,8 +22,9 @@ const BYTES_PER_SECOND: u64 = 7_000_000_000;
 /// The same where all read the memory of one, which its own core copies meanwhile: `--ops broadcast --sizes 4M,64M`.
 const FROM_ONE_BYTES_PER_SECOND: u64 = 4_900_000_000;
 /// The two on a processor whose cores have no cache in common, while what is read lies in that of a core far away: on an
-/// EPYC 7003, by `unisono bench all_gather,broadcast --ranks 2 -b 4M -e 4M --dirty` with `mesh_read` forced. Where the cores were near each other it was 10 and 5 GB/s, and slots, which are written as suits the distance
-/// ([`unisono_copy::Ways`]), were still the faster way.
+/// EPYC 7003, by `unisono bench all_gather,broadcast --ranks 2 -b 4M -e 4M --dirty` with `mesh_read` forced. Where the cores
+/// were near each other it was 10 and 5 GB/s, and slots, which are written as suits the distance ([`unisono_copy::Ways`]),
+/// were still the faster way.
 const APART_BYTES_PER_SECOND: [u64; 2] = [3_500_000_000, 2_200_000_000];
 /// What ranks that share a core read there of each other: the same all_gather, of 1 MiB, under `taskset -c 0`.
 const OF_OWN_CORE_BYTES_PER_SECOND: u64 = 10_000_000_000;

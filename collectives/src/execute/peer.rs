@@ -172,6 +172,7 @@ pub(crate) struct Own {
     half_bytes: u64,
     long_slots: u32,
     credit: u64,
+    shared_credit: u64,
 }
 
 /// The arena of this rank's that a peer writes: of the device's memory, or of the host's for a peer
@@ -219,6 +220,7 @@ impl Own {
             half_bytes: arena.half_bytes(),
             long_slots: arena.long_slots(),
             credit: arena.credit(),
+            shared_credit: arena.shared_credit(),
         }
     }
 

@@ -52,7 +52,7 @@ pub(in crate::execute) struct Plain {
 
 impl Plain {
     fn of(peer: &Peer, own: &Own) -> Option<Self> {
-        let (flags, credit) = (u64::from(own.flags), own.arena.shared_credit());
+        let (flags, credit) = (u64::from(own.flags), own.shared_credit);
         match peer.way {
             Way::Mapped {
                 bell,
@@ -460,10 +460,11 @@ mod tests {
                     sender.have_credits(credits);
                 }
                 let room = sender.room(&from, bytes);
+                let is_small = matches!(room, Room::Line | Room::Small);
                 let place = sender.next_slot(&from, room);
                 receiver.take(&to, Blocks::NONE, bytes);
                 sender.sent += 1;
-                if !matches!(room, Room::Line | Room::Small) {
+                if !is_small {
                     assert_eq!(
                         receiver.current_slot(&to),
                         place,
@@ -472,8 +473,7 @@ mod tests {
                     let free = |&(at, long): &(u64, u64)| place >= at + long || at >= place + bytes;
                     assert!(held.iter().all(free), "{depth} slots, {bytes} B at {place}");
                 }
-                let kept = matches!(room, Room::Line | Room::Small);
-                held.push_back(if kept { (0, 0) } else { (place, bytes) });
+                held.push_back(if is_small { (0, 0) } else { (place, bytes) });
                 if random >> 62 == 0 {
                     held.pop_front();
                     told += u64::from(receiver.give_back(&to));

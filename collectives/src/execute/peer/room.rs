@@ -40,7 +40,7 @@ impl Own {
     /// Offset, in the slots part, of a put in such a room among the slots that `peer` fills.
     pub(super) fn in_shared(&self, room: Room, peer: u32, number: u64) -> u64 {
         match room {
-            Room::Half => self.arena.half(peer, self.slot_of(number)),
+            Room::Half => (self.arena).half(peer, self.slot_of(number), self.half_bytes),
             _ => {
                 let slot = modulo(number, self.long_slots.into()) as u32;
                 self.arena.slot(peer, slot)
@@ -132,7 +132,7 @@ impl Peer {
     pub(super) fn puts_a_credit(&self, own: &Own, fetched: bool) -> u64 {
         match fetched {
             true => 1,
-            false if self.shares() => own.arena.shared_credit(),
+            false if self.shares() => own.shared_credit,
             false => own.credit,
         }
     }

@@ -158,7 +158,8 @@ mod tests {
             flags.extend((0..ARENA.data_flags()).map(|flag| SIGNAL + ARENA.data_flag(peer, flag)));
             places.extend((0..ARENA.data_flags()).map(|flag| SLOTS + ARENA.small(peer, flag)));
             let slots = (0..ARENA.depth).map(|slot| ARENA.slot(peer, slot));
-            let halves = (0..ARENA.depth).map(|number| ARENA.half(peer, number));
+            let halves =
+                (0..ARENA.depth).map(|number| ARENA.half(peer, number, ARENA.half_bytes()));
             let all = slots.chain(halves);
             places.extend(all.flat_map(|slot| [0, ARENA.sends()].map(|at| SLOTS + at + slot)));
         }
