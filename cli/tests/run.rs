@@ -94,6 +94,20 @@ fn all_gone(pids: &[u32]) {
 }
 
 #[test]
+fn ranks_that_share_cores_have_no_restartable_sequences() {
+    let cores = std::thread::available_parallelism()
+        .expect("a number")
+        .get();
+    let script = "echo \"tunables: $GLIBC_TUNABLES\"";
+    let said = "tunables: glibc.pthread.rseq=0";
+    for (ranks, are_said) in [(cores, 0), (cores + 1, cores + 1)] {
+        let done = run_shell(ranks as u32, &[], script);
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert_eq!(done.out.matches(said).count(), are_said, "{done:?}");
+    }
+}
+
+#[test]
 fn each_rank_knows_who_it_is() {
     let script = "echo $UNISONO_RANK $UNISONO_WORLD_SIZE $UNISONO_LOCAL_RANK $UNISONO_LOCAL_SIZE $UNISONO_JOB; \
                   wc -c < $UNISONO_SECRET_FILE; stat -L -c %a $UNISONO_SECRET_FILE";

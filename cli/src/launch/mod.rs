@@ -8,6 +8,7 @@ mod identity;
 mod lines;
 mod ranks;
 mod signals;
+mod tunables;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use super::identity::Identity;
 use super::lines::{Printer, Stream};
 use super::signals::Mask;
-use super::{Launch, Output};
+use super::{Launch, Output, tunables};
 
 /// The processes that run. Dropped, those that are left are killed with all that they started.
 pub struct Ranks {
@@ -143,6 +143,11 @@ fn command(launch: &Launch, identity: &Identity, mask: Mask, rank: u32) -> Comma
     // All ranks are here: nothing needs to listen where others can reach it.
     if std::env::var_os("UNISONO_INTERFACES").is_none() {
         command.env("UNISONO_INTERFACES", "lo");
+    }
+    let cores = std::thread::available_parallelism().map_or(usize::MAX, usize::from);
+    let given = std::env::var_os(tunables::VARIABLE);
+    if let Some(wanted) = tunables::wanted(launch.ranks, cores, given.as_deref()) {
+        command.env(tunables::VARIABLE, wanted);
     }
     // Ranks are in the background of a terminal, where reading from it would stop them.
     if rank > 0 || std::io::stdin().is_terminal() {
