@@ -4,7 +4,7 @@
 //! later. Where what all ranks of a machine receive is more than its caches hold, that is a third of what memory moves.
 
 use unisono_plan::cost::exceeds_caches;
-use unisono_plan::{Action, Blocks, Buffer, Place, Program, Value};
+use unisono_plan::{Action, Blocks, Buffer, Op, Place, Program, Value};
 
 /// Shorter messages stay in the caches of the ranks that are to use them.
 const LONG: u64 = 1 << 20;
@@ -13,7 +13,9 @@ const LONG: u64 = 1 << 20;
 /// with all others: no more than elsewhere, but already as much, since what is sent lies there too. On an EPYC 7003 four
 /// ranks took 1.0 to 1.4 times as long for an all_gather of 4 MiB that stayed in the caches, 1.25 times for a broadcast, and
 /// eight 1.4 to 1.5 times for an all_gather of 2 MiB (`unisono bench all_gather,broadcast --ranks 4 -b 4M -e 4M --dirty`, in
-/// turns with the build before it). For half as much it depended on how far the cores were apart: 0.7 to 1.7 times.
+/// turns with the build before it). For half as much it depended on how far the cores were apart: 0.7 to 1.7 times. Of an
+/// all_to_all both buffers are counted, and there it is more than this: two ranks near each other took 1.6 times as long for
+/// 4 MiB past the caches, four ranks 0.85 times for 3 MiB.
 const APART: u64 = 16 << 20;
 
 /// The blocks of an output that may be written past the caches.
@@ -33,7 +35,7 @@ impl Past {
         bytes: u64,
         neighbours: impl FnOnce() -> u32,
     ) -> Option<Self> {
-        if bytes < LONG || !leave_caches(bytes, neighbours()) {
+        if bytes < LONG || !leave_caches(program.op, bytes, neighbours()) {
             return None;
         }
         let mut read = vec![false; program.blocks as usize];
@@ -83,9 +85,13 @@ impl Past {
 }
 
 /// Whether messages of so many bytes of each of a machine's `ranks` ranks are more than its caches hold together.
-fn leave_caches(bytes: u64, ranks: u32) -> bool {
+fn leave_caches(op: Op, bytes: u64, ranks: u32) -> bool {
+    let least = match op {
+        Op::AllToAll => APART + 1,
+        _ => APART,
+    };
     match unisono_copy::has_caches_apart() {
-        true => bytes.saturating_mul(ranks.into()) >= APART,
+        true => bytes.saturating_mul(ranks.into()) >= least,
         false => exceeds_caches(bytes, ranks),
     }
 }
@@ -179,5 +185,7 @@ mod tests {
             );
         }
         assert!(of(Algorithm::MeshOneShot, Op::AllGather, 5 << 20).is_some());
+        assert!(of(Algorithm::MeshOneShot, Op::AllToAll, 4 << 20).is_none());
+        assert!(of(Algorithm::MeshOneShot, Op::AllToAll, 5 << 20).is_some());
     }
 }
