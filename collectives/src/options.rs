@@ -104,8 +104,9 @@ pub struct MemoryOptions {
     /// where links do, half as much for places of short puts, and as much for what an all_to_all in place puts aside.
     pub budget: u64,
     /// Bytes of a slot: the largest piece of a message that travels at once. Without it
-    /// [`SLOT`](Self::SLOT) where all ranks are on CPUs; else from there to
-    /// [`ACCELERATOR_SLOT`](Self::ACCELERATOR_SLOT), as large as [`accelerator_slots`](Self::accelerator_slots) allows.
+    /// [`SLOT`](Self::SLOT) where all ranks are on CPUs and some share memory; else from there to
+    /// [`APART_SLOT`](Self::APART_SLOT) or [`ACCELERATOR_SLOT`](Self::ACCELERATOR_SLOT), as large as
+    /// [`APART_SLOTS`](Self::APART_SLOTS) and [`accelerator_slots`](Self::accelerator_slots) allow.
     pub slot: Option<u64>,
     /// Slots from each rank to each other. Of eight and more, long messages between CPUs that share memory use half, and
     /// shorter ones parts of the rest.
@@ -125,12 +126,25 @@ impl Default for MemoryOptions {
     }
 }
 
+/// Of which slots are multiples that are as large as their number allows.
+const STEP: u64 = 64 << 10;
+
 impl MemoryOptions {
     /// The smallest slot that a budget can shrink slots to.
     pub const SMALLEST_SLOT: u64 = 4 << 10;
 
     /// The bytes of a slot between CPUs: what a core's cache holds some of.
     pub const SLOT: u64 = 128 << 10;
+
+    /// The most bytes of a slot where all ranks are on CPUs and no two share memory: three quarters of the cache of a core
+    /// of an EPYC 7003. Each piece costs calls of the operating system at both ends: on an EPYC 7003 over TCP on loopback
+    /// pieces of 128 KiB took 1.05 to 1.3 times as long with two ranks, 1.0 to 1.5 times with four. Pieces of 512 KiB were
+    /// no better, and now and then took twice as long to be added up (`unisono bench broadcast,reduce,all_gather --ranks 2
+    /// -b 1M -e 64M --without-links shm --dirty`, beside the same with `--set memory.slot=128KiB`).
+    pub const APART_SLOT: u64 = 384 << 10;
+
+    /// The most bytes of all slots to receive there, where nobody says how large a slot is.
+    pub const APART_SLOTS: u64 = 16 << 20;
 
     /// The most bytes of a slot where a rank's device is an accelerator. Its streams spend 5 to 6 us at each end of a piece
     /// besides the bytes (vendor-docs/results/gpu.md), in which a link of 450 GB/s carries 2.5 MB.
@@ -147,27 +161,33 @@ impl MemoryOptions {
         }
     }
 
-    /// The bytes of a slot in a communicator of `ranks` ranks. `accelerators`: the memory of the smallest accelerator among
-    /// their devices, 0 if nobody knows it, if there is one. `None` if the budget is too small, or if there are fewer than
+    /// The bytes of a slot in a communicator of `ranks` ranks. `None` if the budget is too small, or if there are fewer than
     /// two slots.
-    #[must_use]
-    pub fn slot_for(&self, ranks: u32, accelerators: Option<u64>) -> Option<u64> {
+    pub(crate) fn slot_for(&self, ranks: u32, between: Between) -> Option<u64> {
         if self.slots < unisono_plan::ir::MIN_SLOTS {
             return None;
         }
-        let peers = match accelerators {
-            Some(_) => ranks.saturating_sub(1),
+        let peers = match between {
+            Between::Accelerators { .. } => ranks.saturating_sub(1),
             // And what a rank shows to all.
-            None => ranks,
+            Between::Cpus | Between::CpusApart => ranks,
         };
         let peers = u64::from(peers.max(1));
         let total = |slot: u64| (peers * u64::from(self.slots)).saturating_mul(slot);
-        let by_device = || {
-            let most = accelerators.map_or(0, Self::accelerator_slots);
-            let sizes = std::iter::successors(Some(Self::ACCELERATOR_SLOT), |slot| Some(slot / 2));
-            let mut sizes = sizes.take_while(|slot| *slot > Self::SLOT);
-            let fits = sizes.find(|slot| total(*slot) <= most);
-            fits.unwrap_or(Self::SLOT)
+        let by_device = || match between {
+            Between::Cpus => Self::SLOT,
+            Between::CpusApart => {
+                let each = Self::APART_SLOTS / total(1) / STEP * STEP;
+                each.clamp(Self::SLOT, Self::APART_SLOT)
+            }
+            Between::Accelerators { memory } => {
+                let most = Self::accelerator_slots(memory);
+                let sizes =
+                    std::iter::successors(Some(Self::ACCELERATOR_SLOT), |slot| Some(slot / 2));
+                let mut sizes = sizes.take_while(|slot| *slot > Self::SLOT);
+                let fits = sizes.find(|slot| total(*slot) <= most);
+                fits.unwrap_or(Self::SLOT)
+            }
         };
         let slot = self.slot.unwrap_or_else(by_device);
         let mut slot = slot.min(1 << 40).next_multiple_of(64);
@@ -180,6 +200,20 @@ impl MemoryOptions {
         }
         Some(slot)
     }
+}
+
+/// Between which devices the slots of a communicator lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Between {
+    /// CPUs, of which some share memory.
+    Cpus,
+    /// CPUs of which no two share memory.
+    CpusApart,
+    /// Accelerators among them.
+    Accelerators {
+        /// Bytes of the smallest one's memory, 0 if nobody knows it.
+        memory: u64,
+    },
 }
 
 /// All that a rank says to join a job.
@@ -281,26 +315,42 @@ mod tests {
     #[test]
     fn slots_shrink_to_the_budget() {
         let memory = MemoryOptions::default();
-        assert_eq!(memory.slot_for(2, None), Some(128 << 10));
-        assert_eq!(memory.slot_for(1000, None), Some(32 << 10));
+        assert_eq!(memory.slot_for(2, Between::Cpus), Some(128 << 10));
+        assert_eq!(memory.slot_for(1000, Between::Cpus), Some(32 << 10));
         let tiny = MemoryOptions {
             budget: 1024,
             ..memory
         };
-        assert_eq!(tiny.slot_for(2, None), None);
+        assert_eq!(tiny.slot_for(2, Between::Cpus), None);
         let single = MemoryOptions { slots: 1, ..memory };
-        assert_eq!(single.slot_for(2, None), None);
+        assert_eq!(single.slot_for(2, Between::Cpus), None);
         let huge = MemoryOptions {
             slot: Some(u64::MAX),
             ..memory
         };
-        assert!(huge.slot_for(2, None).is_some_and(|slot| slot <= 32 << 20));
+        assert!(
+            huge.slot_for(2, Between::Cpus)
+                .is_some_and(|slot| slot <= 32 << 20)
+        );
+    }
+
+    #[test]
+    fn cpus_that_share_no_memory_have_larger_slots() {
+        let memory = MemoryOptions::default();
+        let of = |ranks| memory.slot_for(ranks, Between::CpusApart);
+        for (ranks, slot) in [(2, 384), (5, 384), (6, 320), (8, 256)] {
+            assert_eq!(of(ranks), Some(slot << 10), "{ranks} ranks");
+        }
+        for ranks in [16, 64, 1000] {
+            assert_eq!(of(ranks), memory.slot_for(ranks, Between::Cpus));
+        }
     }
 
     #[test]
     fn accelerators_have_large_slots_within_bounds() {
         let memory = MemoryOptions::default();
-        let of = |ranks, gib: u64| memory.slot_for(ranks, Some(gib << 30));
+        let gib = |gib: u64| Between::Accelerators { memory: gib << 30 };
+        let of = |ranks, memory_gib| memory.slot_for(ranks, gib(memory_gib));
         for (ranks, slot) in [(2, 8 << 20), (4, 4 << 20), (8, 2 << 20), (64, 256 << 10)] {
             assert_eq!(of(ranks, 80), Some(slot), "{ranks} ranks");
             assert_eq!(of(ranks, 0), Some(slot), "{ranks} ranks");
@@ -308,11 +358,11 @@ mod tests {
         assert_eq!(of(8, 16), Some(512 << 10), "a small device");
         let most = |ranks| of(ranks, 80).unwrap_or(0) * 8 * u64::from(ranks - 1);
         assert!((2..=128).all(|ranks| most(ranks) <= 128 << 20));
-        assert_eq!(of(1000, 80), memory.slot_for(1000, None));
+        assert_eq!(of(1000, 80), memory.slot_for(1000, Between::Cpus));
         let given = MemoryOptions {
             slot: Some(4096),
             ..memory
         };
-        assert_eq!(given.slot_for(2, Some(80 << 30)), Some(4096));
+        assert_eq!(given.slot_for(2, gib(80)), Some(4096));
     }
 }

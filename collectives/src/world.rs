@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use unisono_bootstrap::{Bootstrap, Control, Directory, Event, Options, Prover, Report};
 use unisono_graph::{
     DeviceClass, DeviceId, DeviceReport, LinkGraph, LinkReport, LinkType, NodeReport, PluginReport,
-    Scope,
+    Scope, Way,
 };
 use unisono_hal::{Device, DeviceInfo, DeviceKind, Memory, MemoryKind, MemoryRequest};
 
@@ -18,7 +18,7 @@ use crate::communicator::Shared;
 use crate::early::Early;
 use crate::error::{Error, Result};
 use crate::ground::{self, Ground};
-use crate::options::InitOptions;
+use crate::options::{Between, InitOptions};
 use crate::progress::Service;
 use crate::runtime::{self, LeftOut, Loaded, Plugins};
 use crate::transfer::Transfer;
@@ -81,8 +81,30 @@ impl World {
         device.is_some_and(|device| device.class == DeviceClass::Cpu)
     }
 
+    /// Between which devices the slots of these ranks lie: the same on all of them.
+    pub(crate) fn between(&self, ranks: &[u32]) -> Between {
+        match self.smallest_accelerator(ranks) {
+            Some(memory) => Between::Accelerators { memory },
+            None if ranks.len() > 1 && self.are_apart(ranks) => Between::CpusApart,
+            None => Between::Cpus,
+        }
+    }
+
+    /// Whether no two of these ranks share memory: each sends to all others over posted links.
+    fn are_apart(&self, ranks: &[u32]) -> bool {
+        let is_posted = |ways: &[Way]| {
+            let way = ways.first();
+            way.is_some_and(|way| way.link_type == LinkType::Posted)
+        };
+        ranks.iter().all(|from| {
+            let ways = self.graph.ways_to_each(*from, ranks);
+            let mut others = ranks.iter().zip(&ways).filter(|(to, _)| *to != from);
+            others.all(|(_, ways)| is_posted(ways))
+        })
+    }
+
     /// The memory of the smallest accelerator among the devices of some ranks, 0 if nobody knows it; none if all are CPUs.
-    pub(crate) fn accelerators(&self, ranks: &[u32]) -> Option<u64> {
+    fn smallest_accelerator(&self, ranks: &[u32]) -> Option<u64> {
         let devices = ranks.iter().filter_map(|rank| self.device_of(*rank));
         let accelerators = devices.filter(|device| device.class != DeviceClass::Cpu);
         let known = |bytes: u64| if bytes == 0 { u64::MAX } else { bytes };

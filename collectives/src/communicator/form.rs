@@ -140,8 +140,7 @@ impl<'a> Forming<'a> {
     fn new(world: &'a Arc<World>, id: u64, members: Vec<u32>) -> Result<Self> {
         let size = members.len() as u32;
         let memory = world.options.memory;
-        let accelerators = world.accelerators(&members);
-        let slot_bytes = memory.slot_for(size, accelerators).ok_or_else(|| {
+        let slot_bytes = memory.slot_for(size, world.between(&members)).ok_or_else(|| {
             Error::invalid(
                 "init",
                 format!(
