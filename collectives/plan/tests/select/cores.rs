@@ -1,0 +1,176 @@
+//! Ranks that share cores.
+
+use super::*;
+
+#[test]
+fn ranks_that_share_cores_are_slower() {
+    let (roomy, crowded) = (shared_memory(8, 8), shared_memory(8, 2));
+    let at = |fabric| time(Algorithm::MeshTwoShot, Op::AllReduce, 64 * MIB, 64, fabric);
+    let (fast, slow) = (at(&roomy), at(&crowded));
+    assert!(slow >= 4 * fast && slow < 5 * fast, "{slow} against {fast}");
+    // The three others of a core have their turns before a message is answered.
+    let small = |fabric| time(Algorithm::MeshOneShot, Op::Barrier, 0, 1, fabric);
+    assert_eq!(small(&crowded) - 4 * small(&roomy), 3 * 3 * US);
+}
+
+/// What eight ranks on two cores send to each other at once does not fit into their caches in puts of
+/// a slot each; one rank's puts to one other always do.
+#[test]
+fn puts_to_everybody_at_once_stay_in_the_caches_of_cores() {
+    let largest = |fabric: &Fabric, op, algorithm| {
+        let asked = Request {
+            slot_bytes: 128 << 10,
+            ..request(op, 64 * MIB)
+        };
+        let chosen = select(&asked, fabric, &Overrides::NONE).unwrap();
+        let plan = Plan::Flat(algorithm);
+        let own = (chosen.candidates.iter()).find(|c| c.plan == plan && !c.windowed);
+        own.unwrap().put_bytes
+    };
+    let mesh = Algorithm::MeshOneShot;
+    // 1 MiB for the puts of four ranks to seven others.
+    let crowded = shared_memory(8, 2);
+    assert_eq!(largest(&crowded, Op::AllGather, mesh), MIB / 4 / 7);
+    assert_eq!(largest(&crowded, Op::AllToAll, mesh), MIB / 4 / 7);
+    assert_eq!(largest(&crowded, Op::AllGather, Algorithm::Ring), 128 << 10);
+    let rooted = Op::Broadcast { root: 0 };
+    assert!(largest(&crowded, rooted, mesh) > MIB / 4 / 7);
+    let two_shot = Algorithm::MeshTwoShot;
+    assert_eq!(largest(&crowded, rooted, two_shot), MIB / 4 / 7);
+    // Not so small that ranks only take turns, and no limit where each has a core, or none moves bytes.
+    assert_eq!(
+        largest(&shared_memory(8, 8), Op::AllGather, mesh),
+        128 << 10
+    );
+    assert_eq!(largest(&shared_memory(64, 2), Op::AllGather, mesh), 8 << 10);
+    assert_eq!(largest(&classical(8), Op::AllGather, mesh), 128 << 10);
+}
+
+#[test]
+fn ranks_that_share_cores_show_what_all_need() {
+    let shares = |ranks| shared_memory(ranks, 2).with_shared_memory(Ok(()));
+    let chosen = |fabric: &Fabric, op, bytes| {
+        let got = select(&request(op, bytes), fabric, &Overrides::NONE);
+        got.unwrap().winner().plan
+    };
+    let shown = Plan::Flat(Algorithm::MeshShared);
+    for op in [Op::AllGather, Op::Broadcast { root: 0 }] {
+        for bytes in [64 << 10, MIB, 64 * MIB] {
+            assert_eq!(chosen(&shares(8), op, bytes), shown, "{op} {bytes}");
+        }
+        // A rank with a core of its own has nobody there to read what it has read.
+        assert_ne!(chosen(&shares(2), op, MIB), shown, "{op}");
+    }
+    // A few bytes come with what tells of them: all are told at once, but by a root that is ahead of them.
+    assert_eq!(chosen(&shares(8), Op::AllGather, 64), shown);
+    assert_eq!(chosen(&shares(8), Op::Barrier, 0), shown);
+    assert_ne!(chosen(&shares(8), Op::Broadcast { root: 0 }, 8), shown);
+    let at_once = Plan::Flat(Algorithm::MeshSharedOneShot);
+    assert_eq!(chosen(&shares(8), Op::AllReduce, 8), at_once);
+    assert_eq!(chosen(&shares(8), Op::AllReduce, 64 << 10), shown);
+    for op in [Op::AllGather, Op::AllReduce, Op::Barrier] {
+        let two = chosen(&shares(2), op, 8);
+        assert_eq!(two, Plan::Flat(Algorithm::MeshOneShot), "{op}");
+    }
+    let why = Err("ranks 0 and 1 do not share memory".to_owned());
+    let apart = shared_memory(8, 2).with_shared_memory(why);
+    assert_ne!(chosen(&apart, Op::AllGather, MIB), shown);
+    let family = Algorithm::MeshShared.into();
+    assert_eq!(
+        apart.why_missing(family),
+        Some("ranks 0 and 1 do not share memory")
+    );
+    assert_eq!(shares(8).why_missing(family), None);
+}
+
+/// Ranks of a machine of two cores whose messages are calls of the operating system.
+fn sockets(ranks: u32, message_ps: u64) -> Fabric {
+    let link = Link {
+        alpha_ps: 1_500_000,
+        rate: Rate::bytes_per_second(4_000_000_000),
+        by_core: true,
+        message_ps,
+        port: None,
+    };
+    let speeds = Speeds {
+        message_ps: 30_000,
+        switch_ps: 1_200_000,
+        ..Speeds::default()
+    };
+    let node = Node {
+        cores: 2,
+        exit: Rate::UNKNOWN,
+    };
+    Fabric::new(&vec![0; ranks as usize], &[node], speeds, |_, _| link).unwrap()
+}
+
+#[test]
+fn fewer_messages_are_chosen_where_each_is_a_call_of_the_system() {
+    const SOCKET_PS: u64 = 2_500_000;
+    let choose_for = |bytes, op, fabric: &Fabric| {
+        let got = select(&request(op, bytes), fabric, &Overrides::NONE).unwrap();
+        got.winner().plan
+    };
+    let choose = |op, fabric: &Fabric| choose_for(4, op, fabric);
+    let mesh = Plan::Flat(Algorithm::MeshOneShot);
+    for ranks in [4, 8] {
+        let (cheap, dear) = (sockets(ranks, 0), sockets(ranks, SOCKET_PS));
+        assert_eq!(choose(Op::AllReduce, &cheap), mesh, "{ranks}");
+        let chosen = choose(Op::AllReduce, &dear);
+        assert_eq!(chosen, Plan::Flat(Algorithm::RecursiveDoubling), "{ranks}");
+        // The others wait while the root sends: it has a core nearly to itself. A tree keeps both cores busy with what
+        // takes longer than a turn.
+        let broadcast = Op::Broadcast { root: 0 };
+        assert_eq!(choose(broadcast, &dear), mesh, "{ranks}");
+        let tree = Plan::Flat(Algorithm::Binomial);
+        assert_eq!(choose_for(32 << 10, broadcast, &dear), tree, "{ranks}");
+        assert_ne!(cheap.fingerprint(), dear.fingerprint());
+    }
+    // Two ranks on a core each: a message and its answer at both ends, and the way.
+    let two = time(
+        Algorithm::MeshOneShot,
+        Op::AllReduce,
+        0,
+        1,
+        &sockets(2, SOCKET_PS),
+    );
+    assert_near(two, 1_500_000 + 2 * u128::from(SOCKET_PS));
+}
+
+/// Of a call with a root nobody waits for all: its core is nearly the root's own, and trees keep all cores at work.
+#[test]
+fn the_root_of_ranks_that_share_cores_has_one_to_itself() {
+    let rate = Rate::bytes_per_second(4_000_000_000);
+    let link = Link {
+        alpha_ps: 100_000,
+        rate,
+        by_core: true,
+        message_ps: 0,
+        port: None,
+    };
+    let speeds = Speeds {
+        message_ps: 30_000,
+        switch_ps: 1_200_000,
+        reduce: rate,
+        copy: rate,
+        ..Speeds::default()
+    };
+    let node = Node {
+        cores: 2,
+        exit: Rate::UNKNOWN,
+    };
+    let fabric = Fabric::new(&[0; 8], &[node], speeds, |_, _| link).unwrap();
+    let rooted = [Op::Broadcast { root: 0 }, Op::Reduce { root: 0 }];
+    for op in rooted {
+        let chosen = |bytes| {
+            let got = select(&request(op, bytes), &fabric, &Overrides::NONE).unwrap();
+            got.winner().plan
+        };
+        assert_eq!(chosen(64), Plan::Flat(Algorithm::MeshOneShot), "{op}");
+        assert_eq!(chosen(64 << 10), Plan::Flat(Algorithm::Binomial), "{op}");
+    }
+    // Seven messages, those that come to the three other ranks of the core, and what a rank copies behind the last.
+    let few = time(Algorithm::MeshOneShot, rooted[0], 0, 1, &fabric);
+    let many = time(Algorithm::MeshOneShot, rooted[0], 64 << 10, 1, &fabric);
+    assert_near(many - few, 11 * (64 << 10) * 250);
+}

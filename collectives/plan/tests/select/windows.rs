@@ -1,0 +1,56 @@
+//! Plans over the peers' windows.
+
+use super::*;
+
+#[test]
+fn windows_win_where_they_are_and_are_refused_where_not() {
+    let fabric = shared_memory(4, 4);
+    let mut ask = request(Op::AllGather, 64 * MIB);
+    let without = select(&ask, &fabric, &Overrides::NONE).unwrap();
+    assert!(!without.winner().windowed);
+    assert!(without.to_string().contains("not windows of every peer"));
+    ask.windows = true;
+    let with = select(&ask, &fabric, &Overrides::NONE).unwrap();
+    assert!(with.winner().windowed, "{with}");
+    assert!(with.winner().predicted() < without.winner().predicted());
+}
+
+#[test]
+fn windows_lose_while_peers_hold_what_they_wrote_in_their_caches() {
+    let fabric = shared_memory(2, 2);
+    let choose = |op, bytes, rules: &Overrides| {
+        let ask = Request {
+            windows: true,
+            ..request(op, bytes)
+        };
+        select(&ask, &fabric, rules).unwrap()
+    };
+    let chosen = |op, bytes| choose(op, bytes, &Overrides::NONE).winner().windowed;
+    let broadcast = Op::Broadcast { root: 0 };
+    for op in [Op::AllToAll, broadcast] {
+        assert!(!chosen(op, 256 << 10), "{op}");
+        assert!(chosen(op, 4 * MIB), "{op}");
+    }
+    // No step where the cache is full: it holds less and less of what was written first.
+    let rules = broadcast_over_windows();
+    let took = |bytes| choose(broadcast, bytes, &rules).winner().predicted().0;
+    let steps: Vec<u128> = (10..=24).map(|tenths| took(tenths * MIB / 10)).collect();
+    for pair in steps.windows(2) {
+        assert!(
+            pair[1] * 10 < pair[0] * 12 && pair[1] * 10 > pair[0] * 8,
+            "{steps:?}"
+        );
+    }
+}
+
+fn broadcast_over_windows() -> Overrides {
+    Overrides {
+        rules: vec![Override {
+            op: Some(OpKind::Broadcast),
+            bytes: 0..=64 * MIB,
+            algorithm: Algorithm::MeshOneShot.into(),
+            windowed: Some(true),
+            put_bytes: None,
+        }],
+    }
+}
