@@ -1,9 +1,10 @@
 //! What the C library of ranks that share cores is told.
 //!
 //! Such a rank gives its core up at each wait. glibc registers a restartable sequence for every thread, in which Linux
-//! writes, behind every switch to the thread, on which core it runs: 0.17 of 1.8 us on an EPYC 7003 (`unisono bench
-//! barrier --ranks 8`, with `GLIBC_TUNABLES` given by hand). `sched_getcpu` alone reads it, and does without; a library
-//! with sequences of its own registers them where glibc has none.
+//! writes, behind every switch to the thread, on which core it runs: 5 to 10 % of a small call of four or eight ranks on two
+//! cores of an EPYC 7003 (`unisono bench barrier --ranks 8`, in many turns with `GLIBC_TUNABLES=glibc.pthread.rseq=1` before
+//! it, as single runs differ by more). `sched_getcpu` alone reads it, and does without; a library with sequences of its own
+//! registers them where glibc has none.
 
 use std::ffi::{OsStr, OsString};
 
