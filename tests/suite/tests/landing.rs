@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use unisono::plan::OpKind;
 use unisono::plan::select::{Override, Overrides};
-use unisono::{Algorithm, Communicator, Error, InitOptions, ReduceOp, Rules};
+use unisono::{Algorithm, Communicator, DataType, Error, InitOptions, Op, ReduceOp, Rules};
 use unisono_tests::threads;
 
 const MS: Duration = Duration::from_millis(1);
@@ -166,6 +166,28 @@ fn nothing_lands_after_a_call_has_failed() {
                     std::thread::sleep(200 * MS);
                     assert!(data.iter().all(|byte| *byte == 0), "something came");
                 }
+            },
+        );
+    }
+}
+
+/// Slots are longer where no two ranks share memory, and messages are cut into fewer pieces.
+#[test]
+fn sockets_alone_carry_longer_pieces() {
+    for (sockets, pieces) in [(true, 8), (false, 24)] {
+        threads(
+            3,
+            move |options| {
+                by(options, OpKind::Broadcast, Algorithm::MeshOneShot);
+                if !sockets {
+                    options.without_links.clear();
+                }
+            },
+            move |world| {
+                let plan = world.explain(Op::Broadcast { root: 0 }, 3 << 20, DataType::F32);
+                let cut = plan.expect("a plan").selection().winner().pieces;
+                assert_eq!(cut, pieces, "sockets alone: {sockets}");
+                world.finalize().expect("finalize");
             },
         );
     }

@@ -367,8 +367,8 @@ impl Established {
     }
 }
 
-/// The shortest stripe on so many pairs of rails. The collectives put at most one slot of their
-/// staging at once, 128 KiB: it must be worth all rails.
+/// The shortest stripe on so many pairs of rails. The collectives put at most one slot of their staging at once, between
+/// CPUs 128 to 384 KiB: it must be worth all rails.
 const fn least_stripe(pairs: usize) -> u64 {
     if pairs > 1 { 16 << 10 } else { 128 << 10 }
 }
