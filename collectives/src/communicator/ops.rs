@@ -12,7 +12,7 @@ pub use raw::RawCall;
 
 use super::Communicator;
 use super::asked::{Asked, Here};
-use super::start::Request;
+use super::start::{Boxed, Request};
 use crate::error::{Error, Result};
 use crate::reduction::How;
 use crate::{DataType, Element, Reduction};
@@ -31,18 +31,37 @@ impl Communicator {
         if let Reduction(How::Op(op)) = reduction
             && let Some(ended) = self.shared.run_again(&asked, T::TYPE, Some(op))
         {
-            return ended;
+            return Self::ended(ended);
         }
-        self.shared
-            .run_slices(self.request(asked, T::TYPE, Some(reduction)))
+        self.plans_and_runs(asked, T::TYPE, Some(reduction))
     }
 
     #[inline]
     fn moves<T: Element>(&self, asked: Asked<'_>) -> Result<()> {
         if let Some(ended) = self.shared.run_again(&asked, T::TYPE, None) {
-            return ended;
+            return Self::ended(ended);
         }
-        self.shared.run_slices(self.request(asked, T::TYPE, None))
+        self.plans_and_runs(asked, T::TYPE, None)
+    }
+
+    /// Of most calls nothing but that they are complete is written to where the result lies.
+    #[inline]
+    fn ended(ended: Boxed) -> Result<()> {
+        match ended {
+            Ok(()) => Ok(()),
+            Err(error) => Err(*error),
+        }
+    }
+
+    /// A call that is like none before, or has something before it.
+    #[inline(never)]
+    fn plans_and_runs(
+        &self,
+        asked: Asked<'_>,
+        dtype: DataType,
+        reduction: Option<Reduction>,
+    ) -> Result<()> {
+        (self.shared).run_slices(self.request(asked, dtype, reduction))
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! From a request to an op on the lane.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use unisono_plan::Op as PlanOp;
@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::execute::{
     Aside, CallShape, Ended, Flag, Gate, Key, Mark, Op, Planned, State, Target, held,
 };
-use crate::progress::{Patience, progress};
+use crate::progress::{Policy, progress};
 use crate::reduction::How;
 use crate::signature::{Call, CallKind};
 use crate::stream::Stream;
@@ -24,6 +24,9 @@ use crate::{DataType, ReduceOp, Reduction, ReductionKind, fork};
 /// Bytes of a call that may be moved by the thread that starts it and does not wait: no longer than it takes to wake
 /// another, which is 36 us on a Xeon (`unisono bench send_recv --ranks 2 -b 32K -e 256K --without-links shm`).
 const SHORT: u64 = 128 << 10;
+
+/// How a call ended that ran at once. With its error in a box, so that most calls return words and move no memory.
+pub(super) type Boxed = std::result::Result<(), Box<Error>>;
 
 /// What a caller asks for.
 pub(super) struct Request<'a> {
@@ -202,7 +205,7 @@ impl Shared {
         asked: &Asked<'_>,
         dtype: DataType,
         reduction: Option<ReduceOp>,
-    ) -> Option<Result<()>> {
+    ) -> Option<Boxed> {
         let Sizes::Equal(count) = asked.sizes else {
             return None;
         };
@@ -217,7 +220,7 @@ impl Shared {
         self.run_like(shape.key(), asked.ends, reduction)
     }
 
-    fn run_like(&self, key: Key, ends: Ends, reduction: Option<ReduceOp>) -> Option<Result<()>> {
+    fn run_like(&self, key: Key, ends: Ends, reduction: Option<ReduceOp>) -> Option<Boxed> {
         if self.world.transfer.is_some() {
             return None;
         }
@@ -234,7 +237,7 @@ impl Shared {
         if let Some(shape) = &shape
             && let Some(ended) = self.run_at_once(shape.key(), request.asked.ends, as_op)
         {
-            return ended;
+            return ended.map_err(|error| *error);
         }
         let (planned, reached) = self.check(&request)?;
         let shape = shape.filter(|shape| self.can_repeat(shape, &request, &planned));
@@ -255,19 +258,23 @@ impl Shared {
         key: Key,
         ends: Ends,
         as_op: impl FnOnce(Arc<Planned>, Call) -> Op,
-    ) -> Option<Result<()>> {
+    ) -> Option<Boxed> {
         if !fork::is(self.generation) {
             return None;
         }
         let mut state = self.lane.lock();
-        let patience = Patience::new(&self.policy);
-        match self.at_once(&mut state, key, ends, as_op, patience) {
+        match self.at_once(&mut state, key, ends, as_op, Some(&self.policy)) {
             Ended::Not => None,
             Ended::Done => Some(Ok(())),
-            Ended::Queued(number) => {
-                Some(progress().wait(&self.lane, state, number, self.policy, self))
-            }
+            Ended::Queued(number) => Some(self.wait_for(state, number)),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_for(&self, state: MutexGuard<'_, State>, number: u64) -> Boxed {
+        let ended = progress().wait(&self.lane, state, number, self.policy, self);
+        ended.map_err(Box::new)
     }
 
     #[inline]
@@ -277,9 +284,9 @@ impl Shared {
         key: Key,
         ends: Ends,
         as_op: impl FnOnce(Arc<Planned>, Call) -> Op,
-        mut patience: Patience,
+        policy: Option<&Policy>,
     ) -> Ended {
-        let ended = (self.lane).run_at_once(state, key, ends.both(), as_op, &mut patience);
+        let ended = (self.lane).run_at_once(state, key, ends.both(), as_op, policy);
         if self.lane.posted && matches!(ended, Ended::Done) {
             if state.must_go_on() {
                 progress().activate(&self.lane);
@@ -335,7 +342,7 @@ impl Shared {
             ..op_of(planned, call, request)
         };
         let (key, ends) = (shape.key(), request.asked.ends);
-        match self.at_once(&mut state, key, ends, as_op, Patience::none()) {
+        match self.at_once(&mut state, key, ends, as_op, None) {
             Ended::Not => None,
             // The lock is held: it is the last one.
             Ended::Done => Some(self.lane.completed()),

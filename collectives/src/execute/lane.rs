@@ -17,7 +17,7 @@ use super::peer::{Own, Peer, Way};
 use super::repeat::{Ended, Key};
 use super::state::{GRACE, State};
 use crate::error::{Error, Result};
-use crate::progress::{Parker, Patience};
+use crate::progress::{Parker, Policy};
 use crate::signature::{Call, CallKind};
 
 /// A flush looks again at once for so long, then as often.
@@ -114,8 +114,8 @@ impl Lane {
         self.enqueued.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Runs a call at once that is like one of the last, if nothing is before it: for as long as there
-    /// is `patience`, then as what `as_op` makes of it.
+    /// Runs a call at once that is like one of the last, if nothing is before it: as long as one may wait by this `policy`,
+    /// then as what `as_op` makes of it. Without a policy nobody waits.
     #[inline]
     pub(crate) fn run_at_once(
         &self,
@@ -123,14 +123,14 @@ impl Lane {
         key: Key,
         ends: [u64; 2],
         as_op: impl FnOnce(Arc<Planned>, Call) -> Op,
-        patience: &mut Patience,
+        policy: Option<&Policy>,
     ) -> Ended {
         if !self.is_sound() {
             return Ended::Not;
         }
         // Only who holds the state's lock counts.
         let number = self.enqueued.load(Ordering::Relaxed) + 1;
-        let ended = state.run_at_once(number, key, ends, as_op, patience);
+        let ended = state.run_at_once(number, key, ends, as_op, policy);
         if !matches!(ended, Ended::Not) {
             self.enqueued.store(number, Ordering::Relaxed);
         }

@@ -5,6 +5,8 @@
 //! calls between CPUs it runs [directly](direct).
 
 mod aside;
+mod calls;
+mod common;
 mod direct;
 mod group;
 pub(crate) mod held;

@@ -332,6 +332,12 @@ impl Peer {
         self.current
     }
 
+    /// The same between plain memories, where it lies here.
+    #[inline]
+    pub(super) fn current_plainly(&self) -> u64 {
+        self.current
+    }
+
     /// Where the flag's line of the put that was waited for last has room.
     pub(super) fn current_line(&self, own: &Own) -> u64 {
         self.in_line(self.flag_of(own, self.received.wrapping_sub(1)), false)

@@ -34,7 +34,7 @@ impl State {
 
     /// Records a call for which room was made.
     pub(crate) fn record(&mut self, native: u64, recording: Recording, op: Op) -> Result<()> {
-        self.remember(op.words);
+        self.calls.remember(self.common.own.rank, op.words);
         match &mut self.recorded {
             Some(recorded) => recorded.record(native, recording, op),
             None => Err(Error::invalid("on", "no room was made for a recording")),
@@ -47,24 +47,24 @@ impl State {
         let ours = self.called(theirs.sequence);
         let is_over = theirs
             .sequence
-            .wrapping_sub(self.next_number())
+            .wrapping_sub(self.calls.collectives())
             .cast_signed()
             < 0;
         // One that is forgotten by now cannot be compared.
         if ours.is_some() || !is_over {
-            self.notices.hear(rank, peer, theirs, ours);
+            self.calls.notices.hear(rank, peer, theirs, ours);
         }
     }
 
     /// Whether this rank has recorded calls, or others have that are to be compared: then
     /// [`look_at_replays`](Self::look_at_replays) is due every so often.
     pub(crate) fn has_recorded(&self) -> bool {
-        self.recorded.is_some() || !self.notices.is_empty()
+        self.recorded.is_some() || !self.calls.notices.is_empty()
     }
 
     /// Two ranks of which one did not record what the other did.
     pub(crate) fn take_notice(&mut self) -> Option<Mismatch> {
-        self.notices.take()
+        self.calls.notices.take()
     }
 
     /// Looks at what replays wait for, and at what they found: something that has waited for longer than

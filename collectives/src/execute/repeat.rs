@@ -8,11 +8,13 @@ use std::sync::Arc;
 
 use unisono_plan::Op as PlanOp;
 
+use super::common::Common;
 use super::direct::{Bound, Buffers, Ran, Running};
 use super::held;
 use super::op::{Op, Planned};
 use super::state::State;
-use crate::progress::Patience;
+use super::track::Track;
+use crate::progress::{Lag, Patience, Policy};
 use crate::signature::{Call, CallKind};
 use crate::{DataType, ReductionKind};
 
@@ -117,86 +119,127 @@ impl State {
         }));
     }
 
-    /// Runs a call at once if it is like one of the last and nothing is before it: for as long as there
-    /// is `patience`, then as what `as_op` makes of it: the lane's op `number`.
+    /// Runs a call at once if it is like one of the last and nothing is before it: as long as one may wait by this
+    /// `policy`, then as what `as_op` makes of it: the lane's op `number`. Without a policy nobody waits.
     #[inline]
     pub(super) fn run_at_once(
         &mut self,
         number: u64,
         key: Key,
-        ends: [u64; 2],
+        [input, output]: [u64; 2],
         as_op: impl FnOnce(Arc<Planned>, Call) -> Op,
-        patience: &mut Patience,
+        policy: Option<&Policy>,
     ) -> Ended {
         if !self.is_free() {
             return Ended::Not;
         }
-        // Lent, so that the rest of the state is free to be used.
-        let place = key.place();
-        let Some(repeat) = self.repeats.0[place].take_if(|last| last.key == key) else {
+        let Self {
+            repeats,
+            calls,
+            main,
+            common,
+            lag,
+            ..
+        } = self;
+        let Some(repeat) = repeats.0[key.place()]
+            .as_ref()
+            .filter(|last| last.key == key)
+        else {
             return Ended::Not;
         };
-        let ended = self.run_repeat(number, &repeat, ends, as_op, patience);
-        self.repeats.0[place] = Some(repeat);
-        ended
-    }
-
-    #[inline]
-    fn run_repeat(
-        &mut self,
-        number: u64,
-        repeat: &Repeat,
-        [input, output]: [u64; 2],
-        as_op: impl FnOnce(Arc<Planned>, Call) -> Op,
-        patience: &mut Patience,
-    ) -> Ended {
-        let Repeat { op, planned, .. } = repeat;
         // Messages have numbers of their own, and plans without any answers.
-        let planned = planned.of_call(self.next_number());
-        let Some(due) = self.main.begin_directly(&mut self.common, planned) else {
+        let planned = repeat.planned.of_call(calls.collectives());
+        let Some(direct) = &planned.direct else {
             return Ended::Not;
         };
-        let takes = planned.direct.as_ref().is_some_and(|direct| direct.takes);
-        let mut running = Running::new(due);
-        let sequence = u64::from(self.next_sequence(*op)) << 32;
+        let Some((op, due)) = main.begin_directly(common, planned, direct) else {
+            return Ended::Not;
+        };
+        let sequence = u64::from(calls.next(repeat.op, &mut common.peers)) << 32;
         // Not changed in place: who then copies them reads more at once than was written at once, and
         // waits until the stores are through.
         let words = [repeat.words[0] | sequence, repeat.words[1], repeat.words[2]];
-        self.remember(words);
-        let bound = Bound {
-            planned,
-            words: &words,
+        calls.remember(common.own.rank, words);
+        let mut run = Run {
+            op: Bound {
+                planned,
+                direct,
+                words: &words,
+                number: op,
+            },
+            buffers: Buffers { input, output },
+            running: Running::new(due),
         };
-        let buffers = Buffers { input, output };
-        let mut waited = false;
+        if run.running.runs_at_once(&run.op, run.buffers, common) {
+            match direct.takes {
+                true => lag.found(),
+                false => lag.reset(),
+            }
+            return Ended::Done;
+        }
+        if run.goes_on(common, lag, policy) {
+            return Ended::Done;
+        }
+        run.queue(main, planned.clone(), as_op);
+        Ended::Queued(number)
+    }
+}
+
+/// A call that runs at once.
+struct Run<'a> {
+    op: Bound<'a>,
+    buffers: Buffers,
+    running: Running,
+}
+
+impl Run<'_> {
+    /// Runs move by move, and goes on where something had not come, as long as one may wait; whether it is complete.
+    #[inline(never)]
+    fn goes_on(&mut self, common: &mut Common, lag: &mut Lag, policy: Option<&Policy>) -> bool {
+        let takes = self.op.direct.takes;
+        let mut ran = self.running.run(&self.op, self.buffers, common);
+        if matches!(ran, Ran::Done) {
+            match takes {
+                true => lag.found(),
+                false => lag.reset(),
+            }
+            return true;
+        }
+        held::let_go();
+        let mut patience = policy.map_or_else(Patience::none, Patience::new);
+        match takes {
+            true if patience.is_alone() => lag.missed(),
+            true => {}
+            false => lag.reset(),
+        }
         loop {
-            let ran = (self.main).run_bound(&mut self.common, bound, buffers, &mut running);
-            if matches!(ran, Ran::Done) {
-                match takes {
-                    true if !waited => self.lag.found(),
-                    true => {}
-                    false => self.lag.reset(),
-                }
-                return Ended::Done;
-            }
-            held::let_go();
-            if !waited && takes && patience.is_alone() {
-                self.lag.missed();
-            }
-            waited = true;
             // What fails does so again as an op, which says why.
-            let goes_on = matches!(ran, Ran::Waits(_))
-                && running.waits_for(planned).is_some_and(|from| {
-                    let peer = &mut self.common.peers[from as usize];
+            let goes_on = matches!(ran, Ran::Waits | Ran::Moved)
+                && self.running.waits_for(self.op.direct).is_some_and(|from| {
+                    let peer = &mut common.peers[from as usize];
                     patience.goes_on(from, &mut peer.alongside)
                 });
             if !goes_on {
-                break;
+                return false;
+            }
+            ran = self.running.run(&self.op, self.buffers, common);
+            if matches!(ran, Ran::Done) {
+                return true;
             }
         }
-        let call = Call::from_words(words).expect("these are the words of a call");
-        self.main.go_on_as(as_op(planned.clone(), call), running);
-        Ended::Queued(number)
+    }
+
+    /// Goes on as an op of the lane.
+    #[cold]
+    #[inline(never)]
+    fn queue(
+        self,
+        main: &mut Track,
+        planned: Arc<Planned>,
+        as_op: impl FnOnce(Arc<Planned>, Call) -> Op,
+    ) {
+        let call = Call::from_words(*self.op.words).expect("these are the words of a call");
+        main.go_on_as(as_op(planned, call), self.running);
     }
 }
 

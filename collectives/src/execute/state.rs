@@ -9,22 +9,20 @@ use std::time::{Duration, Instant};
 use unisono_hal::{Device, Queue, Recording, Stream};
 use unisono_plan::Op as PlanOp;
 
+use super::calls::Calls;
+use super::common::Common;
 use super::group::{Beside, Messages};
 use super::holdings::{Bells, Holdings};
 use super::mark::{Gate, Mark};
-use super::notices::Notices;
 use super::op::Op;
 use super::peer::{Ended, Own, Peer, Posted, Way};
 use super::recorded::Recorded;
 use super::repeat::Repeats;
-use super::track::{BUDGET, Common, Fed, Track};
+use super::track::{BUDGET, Fed, Track};
 use crate::error::{Error, Mismatch, RankStatus, Result};
 use crate::progress::Lag;
 use crate::signature::{Call, CallKind};
 pub(crate) use ending::HEARD;
-
-/// Collectives that a rank remembers, to tell others what it called when.
-const HISTORY: usize = 64;
 
 /// So many commands of answers are sent by a rank that waits in any case.
 const MANY: usize = 20;
@@ -43,18 +41,13 @@ pub(crate) struct State {
     polls: u32,
     /// Ops and groups of messages that the main track and those beside it have completed.
     completed: u64,
-    /// Collectives called so far.
-    collectives: u32,
-    /// The words of the last collectives, by number modulo the length; zeros are none.
-    history: [[u64; 3]; HISTORY],
+    pub(super) calls: Calls,
     pub(super) repeats: Repeats,
     pub(super) lag: Lag,
     /// Where streams of the user's and this lane wait for each other.
     gates: Vec<Arc<Gate>>,
     /// Calls that the program recorded, once there are any.
     pub(super) recorded: Option<Box<Recorded>>,
-    /// What others recorded.
-    pub(super) notices: Notices,
     /// After a failure: until when the waits are held at most.
     held: Option<Instant>,
     /// When it was last looked whether a peer has called something else.
@@ -78,13 +71,11 @@ impl State {
             beside: Beside::default(),
             polls: 0,
             completed: 0,
-            collectives: 0,
-            history: [[0; 3]; HISTORY],
+            calls: Calls::default(),
             repeats: Repeats::default(),
             lag: Lag::default(),
             gates: Vec::new(),
             recorded: None,
-            notices: Notices::default(),
             held: None,
             looked_elsewhere: None,
             holdings,
@@ -93,7 +84,7 @@ impl State {
 
     /// Appends an op.
     pub(super) fn push(&mut self, op: Op) {
-        self.remember(op.words);
+        self.calls.remember(self.common.own.rank, op.words);
         let behind = self.beside.behind();
         behind.unwrap_or(&mut self.main.queue).push_back(op);
     }
@@ -167,40 +158,9 @@ impl State {
         self.holdings.arena_bytes + self.common.scratch_bytes()
     }
 
-    /// The number of this rank's next call.
-    #[inline]
+    /// The number of this rank's next call, which it is about to make.
     pub(crate) fn next_sequence(&mut self, op: PlanOp) -> u32 {
-        match op {
-            PlanOp::Send { to } => self.next_message(to, true),
-            PlanOp::Recv { from } => self.next_message(from, false),
-            _ => self.next_collective(),
-        }
-    }
-
-    /// The number of this rank's next collective, which it is about to call.
-    fn next_collective(&mut self) -> u32 {
-        let number = self.collectives;
-        self.collectives = number.wrapping_add(1);
-        number
-    }
-
-    /// The number that the next collective has.
-    #[inline]
-    pub(super) fn next_number(&self) -> u32 {
-        self.collectives
-    }
-
-    /// The number of the next message to or from a peer.
-    fn next_message(&mut self, peer: u32, sent: bool) -> u32 {
-        let peer = &mut self.common.peers[peer as usize];
-        let count = if sent {
-            &mut peer.messages_sent
-        } else {
-            &mut peer.messages_received
-        };
-        let number = *count;
-        *count = number.wrapping_add(1);
-        number
+        self.calls.next(op, &mut self.common.peers)
     }
 
     /// Before a thread sleeps until a queue can go on: a run that no queue knows of is given to one.
@@ -333,18 +293,9 @@ impl State {
         self.tracks().find_map(Track::call)
     }
 
-    #[inline]
-    pub(super) fn remember(&mut self, words: [u64; 3]) {
-        if !Call::is_message(words) {
-            self.notices.called(self.common.own.rank, words);
-            self.history[Call::sequence_of(words) as usize % HISTORY] = words;
-        }
-    }
-
     /// The collective of this number, if this rank has called it and remembers.
     pub(crate) fn called(&self, sequence: u32) -> Option<Call> {
-        let words = self.history[sequence as usize % HISTORY];
-        Call::from_words(words).filter(|call| call.sequence == sequence)
+        self.calls.find(sequence)
     }
 
     /// What this rank is doing, for an error.

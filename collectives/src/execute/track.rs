@@ -8,14 +8,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use unisono_abi::stream_can;
-use unisono_hal::{
-    Batch, Cpu, Device, DeviceKind, Memory, MemoryKind, MemoryRequest, Put, Queue, Stream,
-};
+use unisono_hal::{Batch, Device, DeviceKind, Put, Queue, Stream};
 
-use super::direct::{Answers, Around, Bound, Buffers, Handed, Owed, Pending, Ran, Running};
-use super::lower::{BATCH, Cursor, Lands, Late, Lowered, Lowering, Waiting};
+use super::common::Common;
+use super::direct::{Bound, Buffers, Direct, Handed, Pending, Ran, Running};
+use super::lower::{Cursor, Lands, Late, Lowered, Lowering, Waiting};
 use super::op::{Op, Planned};
-use super::peer::{Own, Peer, Way};
+use super::peer::Way;
 use super::place::Run;
 use super::unchecked::Unchecked;
 use crate::error::Result;
@@ -23,30 +22,6 @@ use crate::signature::Call;
 
 /// Bytes that one poll moves before others have their turn.
 pub(super) const BUDGET: u64 = 1 << 20;
-
-/// What the tracks of one rank share.
-pub(super) struct Common {
-    pub own: Own,
-    pub peers: Vec<Peer>,
-    pub device: Device,
-    /// Whether any peer is reached by a posted link.
-    pub posted: bool,
-    /// Where all memory is this CPU's, and links read it: what it may do by itself.
-    cpu: Option<Cpu>,
-    /// For the direct runs of the lane.
-    bells: Vec<u64>,
-    held_back: bool,
-    /// Whether a posted link may have something left to do since it was driven last.
-    pub unsent: bool,
-    /// Of direct runs.
-    pub owed: Owed,
-    pub answers: Answers,
-    /// Ops begun so far.
-    pub number: u64,
-    scratch: Option<Memory>,
-    /// Scratch that was too small for a later op; ops in flight may still use it.
-    pub outgrown: Vec<Memory>,
-}
 
 /// What a posted link is given once the stream has come so far.
 pub(super) struct Deferred {
@@ -90,117 +65,6 @@ pub(super) struct Track {
     unchecked: Option<Unchecked>,
     /// Where puts of the op that is lowered may land at their places.
     lands: Lands,
-}
-
-impl Common {
-    pub(super) fn new(own: Own, mut peers: Vec<Peer>, device: Device) -> Self {
-        for peer in &mut peers {
-            peer.set_lines(&own);
-        }
-        let posted = peers.iter().any(|p| matches!(p.way, Way::Posted(_)));
-        let plain = peers.iter().all(|peer| match peer.way {
-            Way::Own => true,
-            Way::Mapped { inline, .. } => inline,
-            Way::Posted(_) => peer.near.plain,
-        });
-        Self {
-            own,
-            peers,
-            cpu: Cpu::of(&device).filter(|_| plain),
-            bells: Vec::new(),
-            held_back: false,
-            unsent: false,
-            owed: Owed::default(),
-            answers: Answers::default(),
-            device,
-            posted,
-            number: 0,
-            scratch: None,
-            outgrown: Vec::new(),
-        }
-    }
-
-    pub(super) fn scratch_bytes(&self) -> u64 {
-        self.scratch.as_ref().map_or(0, Memory::len)
-    }
-
-    /// Begins a direct run: whether what is owed must be made up first.
-    fn begin(&mut self, planned: &Arc<Planned>) -> bool {
-        let due = self.owed.is_due(planned);
-        self.owed.begin(planned);
-        if self.posted && self.answers.begin(planned) {
-            self.send_answers();
-        }
-        due
-    }
-
-    /// What a direct run of the op `number` has around it.
-    #[inline]
-    fn around(&mut self, number: u64) -> Option<Around<'_>> {
-        Some(Around {
-            cpu: self.cpu.as_ref()?,
-            own: &self.own,
-            peers: &mut self.peers,
-            number,
-            scratch: self.scratch.as_ref().map_or(0, Memory::base),
-            owed: &mut self.owed,
-            answers: &mut self.answers,
-            bells: &mut self.bells,
-            unsent: &mut self.unsent,
-            held_back: &mut self.held_back,
-        })
-    }
-
-    /// Whether nothing is owed by ranks that links reach. Takes what has come.
-    pub(super) fn is_even(&mut self) -> bool {
-        if !self.posted || self.owed.count == 0 {
-            return true;
-        }
-        self.around(self.number)
-            .is_none_or(|mut around| around.make_up_posted())
-    }
-
-    /// Writes waits for what is owed, as much as a batch holds, behind `emitted` commands.
-    fn make_up(&mut self, emitted: u64, batch: &mut Batch, waiting: &mut VecDeque<Waiting>) {
-        while batch.len() < BATCH
-            && let Some(peer) = self.owed.first(&self.peers)
-        {
-            waiting.push_back(Waiting {
-                command: emitted + batch.len() as u64,
-                peer,
-                step: None,
-            });
-            let made_up = self.peers[peer as usize].make_up(&self.own, batch);
-            self.owed.count -= u32::from(made_up);
-        }
-    }
-
-    /// Gives links the answers that were held back, and what else lies there; true if there were answers.
-    #[cold]
-    pub(super) fn send_answers(&mut self) -> bool {
-        let mut sent = false;
-        for peer in &mut self.peers {
-            if let Way::Posted(posted) = &mut peer.way
-                && !posted.batch.is_empty()
-            {
-                sent |= posted.holds_answers;
-                self.unsent |= !posted.push();
-            }
-        }
-        (self.answers.held, self.answers.puts) = (false, false);
-        sent
-    }
-
-    /// Room for what an op needs beside its buffers.
-    fn prepare(&mut self, planned: &Planned) -> Result<()> {
-        let scratch = planned.scratch_bytes();
-        if scratch > self.scratch_bytes() {
-            let request = MemoryRequest::new(MemoryKind::Data, scratch);
-            let larger = self.device.alloc(&request)?;
-            self.outgrown.extend(self.scratch.replace(larger));
-        }
-        Ok(())
-    }
 }
 
 impl Track {
@@ -301,7 +165,9 @@ impl Track {
             common.number += 1;
             self.number = common.number;
             common.prepare(&op.planned)?;
-            self.direct = Some(Running::new(common.begin(&op.planned)));
+            let direct = op.planned.direct.as_ref();
+            let due = direct.is_some_and(|direct| common.begin(&op.planned, direct));
+            self.direct = Some(Running::new(due));
         }
         let was_handed = self.handed;
         if was_handed {
@@ -319,15 +185,16 @@ impl Track {
                 }
                 Fed::All(true)
             }
-            Ran::Waits(moved) => Fed::All(was_handed | moved),
-            Ran::Failed(error) => Fed::Failed(error),
+            Ran::Waits => Fed::All(was_handed),
+            Ran::Moved => Fed::All(true),
+            Ran::Failed(error) => Fed::Failed(*error),
         }))
     }
 
     /// The peer that a direct run waits for.
     pub(super) fn awaited_directly(&self) -> Option<u32> {
         let (running, op) = (self.direct.as_ref()?, self.queue.front()?);
-        running.waits_for(&op.planned)
+        running.waits_for(op.planned.direct.as_ref()?)
     }
 
     fn can_run_directly(&self, common: &Common) -> bool {
@@ -343,15 +210,15 @@ impl Track {
             })
     }
 
-    /// Begins a direct run of a call that is not queued, behind which nothing is: whether what is owed
+    /// Begins a direct run of a call that is not queued, behind which nothing is: its number, and whether what is owed
     /// must be made up first. `None`, and nothing was done, if it cannot run so.
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin_directly(
         &mut self,
         common: &mut Common,
         planned: &Arc<Planned>,
-    ) -> Option<bool> {
-        let direct = planned.direct.as_ref()?;
+        direct: &Direct,
+    ) -> Option<(u64, bool)> {
         if common.cpu.is_none() || !self.batch.is_empty() {
             return None;
         }
@@ -360,7 +227,8 @@ impl Track {
         }
         common.number += 1;
         self.number = common.number;
-        Some(common.begin(planned))
+        let due = common.begin(planned, direct);
+        Some((self.number, due))
     }
 
     /// What has begun so goes on as an op.
@@ -371,34 +239,24 @@ impl Track {
 
     fn go_on_directly(&mut self, common: &mut Common) -> Ran {
         let (Some(op), Some(mut running)) = (self.queue.front(), self.direct.take()) else {
-            return Ran::Waits(false);
+            return Ran::Waits;
+        };
+        let Some(direct) = &op.planned.direct else {
+            return Ran::Waits;
         };
         let bound = Bound {
             planned: &op.planned,
+            direct,
             words: &op.words,
+            number: self.number,
         };
         let buffers = Buffers {
             input: op.input,
             output: op.output,
         };
-        let ran = self.run_bound(common, bound, buffers, &mut running);
+        let ran = running.run(&bound, buffers, common);
         self.direct = Some(running);
         ran
-    }
-
-    /// Goes on with a direct run.
-    #[inline]
-    pub(super) fn run_bound(
-        &self,
-        common: &mut Common,
-        op: Bound<'_>,
-        buffers: Buffers,
-        running: &mut Running,
-    ) -> Ran {
-        match common.around(self.number) {
-            Some(mut around) => running.run(op, buffers, &mut around),
-            None => Ran::Waits(false),
-        }
     }
 
     /// Before a thread sleeps: the stream waits in place of a direct run. It can be slept on, and
@@ -495,7 +353,7 @@ impl Track {
         if self.cursor.is_start() {
             if common.owed.count > 0 {
                 // A batch of their own: the op has not begun, nor does it wait for a stream yet.
-                common.make_up(self.emitted, &mut self.batch, &mut self.waiting);
+                common.make_up_in(self.emitted, &mut self.batch, &mut self.waiting);
                 self.emitted += self.batch.len() as u64;
                 return Ok(true);
             }
@@ -512,6 +370,7 @@ impl Track {
                 self.held.push_back(self.emitted..self.emitted + marks);
             }
         }
+        let scratch = common.scratch_base();
         let mut lowering = Lowering {
             own: common.own,
             peers: &mut common.peers,
@@ -520,7 +379,7 @@ impl Track {
             emitted: self.emitted,
             waiting: &mut self.waiting,
             number: self.number,
-            scratch: common.scratch.as_ref().map_or(0, Memory::base),
+            scratch,
             runs: &mut self.runs,
             late: self.late.as_mut(),
             step: 0,

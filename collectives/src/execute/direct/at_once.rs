@@ -12,9 +12,21 @@
 use unisono_plan::Blocks;
 
 use super::flag;
-use super::run::{Around, copy, has_room, is_shown};
+use super::run::{Bound, Buffers, Running, copy, has_room, is_shown};
 use super::{Move, Space, Spot};
+use crate::execute::common::Common;
 use crate::execute::peer::{Line, Peer, Plain};
+
+/// What becomes of a put that is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Uses {
+    /// Nothing: it is empty.
+    Nothing,
+    /// All of it is copied.
+    Copy { dst: Spot },
+    /// What the move between the wait and the release says.
+    Step,
+}
 
 /// Puts [`Move::Put`] and [`Move::Get`] before what they do. Each has the step of the move behind it.
 pub(super) fn shorten(moves: &[Move], steps: &[u32], takes: bool) -> (Vec<Move>, Vec<u32>) {
@@ -93,7 +105,7 @@ fn get(moves: &[Move], takes: bool) -> Option<Move> {
         ] if given == from => Some(Move::Get {
             from,
             bytes,
-            uses: false,
+            uses: Uses::Nothing,
             takes,
             shown,
         }),
@@ -105,13 +117,13 @@ fn get(moves: &[Move], takes: bool) -> Option<Move> {
                 shown,
                 ..
             },
-            Move::Copy { .. } | Move::Reduce { .. },
+            used @ (Move::Copy { .. } | Move::Reduce { .. }),
             Move::Release { from: given, .. },
             ..,
         ] if given == from => Some(Move::Get {
             from,
             bytes,
-            uses: true,
+            uses: uses(used, from, bytes),
             takes,
             shown,
         }),
@@ -119,16 +131,103 @@ fn get(moves: &[Move], takes: bool) -> Option<Move> {
     }
 }
 
-impl Around<'_> {
+/// What a move between the wait for a put and its release does with it.
+fn uses(used: Move, from: u32, taken: u32) -> Uses {
+    match used {
+        Move::Copy { dst, src, bytes }
+            if bytes == taken
+                && src == Spot(Space::Slot(from).base())
+                && [Space::In, Space::Out, Space::Scratch]
+                    .iter()
+                    .any(|space| dst.space_index() == space.index()) =>
+        {
+            Uses::Copy { dst }
+        }
+        _ => Uses::Step,
+    }
+}
+
+impl Running {
+    /// Goes on as far as can be done in one go; whether that was all.
+    #[inline(always)]
+    pub(super) fn moves_at_once(
+        &mut self,
+        op: &Bound<'_>,
+        Buffers { input, output }: Buffers,
+        common: &mut Common,
+    ) -> bool {
+        let bases = [input, output, common.scratch_base(), 0];
+        let mut next = self.next;
+        while let Some(step) = op.direct.moves.get(next) {
+            let past = match *step {
+                Move::Put { to, src, bytes } => {
+                    let src = common.at(&bases, src);
+                    let put = common.put_at_once(op, to, src, bytes);
+                    // Past itself and what begins, fills (if there are bytes) and raises it.
+                    put.then_some(if bytes > 0 { 4 } else { 3 })
+                }
+                Move::PutToAll { src, bytes } => {
+                    let src = common.at(&bases, src);
+                    let put = common.put_to_all_at_once(op, src, bytes);
+                    // Past itself, the rooms of all others, what begins, fills (if there are bytes) and tells of it.
+                    put.then_some(common.peers.len() + if bytes > 0 { 3 } else { 2 })
+                }
+                Move::Get {
+                    from,
+                    bytes,
+                    uses,
+                    takes,
+                    shown,
+                } if common.take_at_once(op, from, bytes, [takes, shown]) => {
+                    let used = match uses {
+                        Uses::Nothing => 0,
+                        Uses::Copy { dst } => {
+                            let dst = common.at(&bases, dst);
+                            let src = common.peers[from as usize].current_plainly();
+                            // SAFETY: as for a copy by itself.
+                            unsafe { copy(dst, src, bytes) };
+                            1
+                        }
+                        Uses::Step => {
+                            let step = &op.direct.moves[next + 2];
+                            if common.compute(step, op.planned, &bases).is_err() {
+                                next += 2;
+                                break;
+                            }
+                            1
+                        }
+                    };
+                    common.give_back_at_once(from);
+                    // Past itself, the wait, what uses it and the release.
+                    Some(3 + used)
+                }
+                // What fails does so again by itself, which says why.
+                Move::Copy { .. } | Move::Reduce { .. } => {
+                    let computed = common.compute(step, op.planned, &bases);
+                    computed.is_ok().then_some(1)
+                }
+                _ => None,
+            };
+            let Some(past) = past else {
+                break;
+            };
+            next += past;
+        }
+        self.next = next;
+        next == op.direct.moves.len()
+    }
+}
+
+impl Common {
     /// Puts bytes that lie at `src`. False, and nothing was done, if the peer has no room for them yet.
     #[inline]
-    pub(super) fn put_at_once(&mut self, words: &[u64; 3], to: u32, src: u64, bytes: u32) -> bool {
-        let (own, number) = (self.own, self.number);
+    pub(super) fn put_at_once(&mut self, op: &Bound<'_>, to: u32, src: u64, bytes: u32) -> bool {
+        let own = &self.own;
         let peer = &mut self.peers[to as usize];
         let Some(plain) = peer.plain(bytes) else {
             return false;
         };
-        if !has_room(own, peer, plain.rooms()) {
+        if !peer.has_plain_room(plain) && !has_room(own, peer, plain.rooms()) {
             return false;
         }
         let flag = plain.flag_of(peer.sent);
@@ -136,9 +235,9 @@ impl Around<'_> {
             // SAFETY: as for a copy by itself; the peer has given the place back.
             unsafe { copy(peer.place(flag, bytes, true), src, bytes) };
         }
-        let words = (peer.signed != number).then_some(words);
-        peer.signed = number;
-        peer.fetch_ahead(bytes.into());
+        let words = (peer.signed != op.number).then_some(op.words);
+        peer.signed = op.number;
+        peer.fetch_ahead(plain, bytes.into());
         let Line { flag, counter } = peer.raises(flag);
         peer.sent += 1;
         // SAFETY: the flag is in the peer's arena, which the lane keeps imported, and the counter in this rank's own; the
@@ -150,16 +249,16 @@ impl Around<'_> {
 
     /// Shows bytes that lie at `src` to all. False, and nothing was done, if somebody has no room for them yet.
     #[inline]
-    pub(super) fn put_to_all_at_once(&mut self, words: &[u64; 3], src: u64, bytes: u32) -> bool {
-        let own = self.own;
-        for peer in &mut *self.peers {
+    pub(super) fn put_to_all_at_once(&mut self, op: &Bound<'_>, src: u64, bytes: u32) -> bool {
+        let own = &self.own;
+        for peer in &mut self.peers {
             if peer.rank == own.rank {
                 continue;
             }
             let Some(plain) = peer.plain(bytes) else {
                 return false;
             };
-            if !has_room(own, peer, plain.rooms()) {
+            if !peer.has_plain_room(plain) && !has_room(own, peer, plain.rooms()) {
                 return false;
             }
         }
@@ -168,7 +267,7 @@ impl Around<'_> {
             // SAFETY: as for a copy by itself; all peers have given the place back.
             unsafe { copy(fill, src, bytes) };
         }
-        self.tell(words, bytes);
+        self.tell(op, bytes);
         true
     }
 
@@ -177,17 +276,17 @@ impl Around<'_> {
     #[inline]
     pub(super) fn take_at_once(
         &mut self,
-        words: &[u64; 3],
+        op: &Bound<'_>,
         from: u32,
         bytes: u32,
         [takes, shown]: [bool; 2],
     ) -> bool {
-        let (own, number) = (self.own, self.number);
+        let own = &self.own;
         let peer = &mut self.peers[from as usize];
         let Some(plain) = peer.plain(bytes) else {
             return false;
         };
-        let words = (peer.compared != number).then_some(words);
+        let words = (peer.compared != op.number).then_some(op.words);
         let taken = match shown {
             true => is_shown(own, peer, words),
             false => take(peer, plain, words, bytes),
@@ -195,7 +294,7 @@ impl Around<'_> {
         if !taken {
             return false;
         }
-        peer.compared = number;
+        peer.compared = op.number;
         if shown {
             peer.take_shown(own, Blocks::NONE, bytes.into());
         }
@@ -404,7 +503,7 @@ mod tests {
                     Move::Get {
                         from: 1,
                         bytes: 4,
-                        uses: true,
+                        uses: Uses::Copy { dst: Spot(0) },
                         takes: true,
                         shown: false,
                     }
@@ -414,7 +513,7 @@ mod tests {
                     Move::Get {
                         from: 1,
                         bytes: 0,
-                        uses: false,
+                        uses: Uses::Nothing,
                         takes: true,
                         shown: false,
                     }

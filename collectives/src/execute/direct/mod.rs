@@ -22,8 +22,9 @@ mod run;
 
 pub(super) use answers::{Answers, LATER};
 pub(super) use owed::Owed;
-pub(super) use run::{Around, Bound, Buffers, Handed, Pending, Ran, Running};
+pub(super) use run::{Bound, Buffers, Handed, Pending, Ran, Running};
 
+use at_once::Uses;
 use unisono_plan::Blocks;
 
 /// In which calls those to which something is put answer, in a plan with a root.
@@ -78,8 +79,9 @@ impl Direct {
     }
 }
 
-/// One thing that the CPU does.
+/// One thing that the CPU does. With a number of its own, which need not be worked out before it is gone by.
 #[derive(Clone, Copy, Debug)]
+#[repr(u32)]
 enum Move {
     /// Begins a put of so many bytes: waits until there is room for it.
     Begin { to: u32, bytes: u32 },
@@ -146,12 +148,12 @@ enum Move {
     Put { to: u32, src: Spot, bytes: u32 },
     /// The same of a group that is shown.
     PutToAll { src: Spot, bytes: u32 },
-    /// Waits for a small put, `uses` it by a copy or a sum and gives it back, likewise. Of a plan that only `takes` puts more
+    /// Waits for a small put, `uses` it and gives it back, likewise. Of a plan that only `takes` puts more
     /// may be there already.
     Get {
         from: u32,
         bytes: u32,
-        uses: bool,
+        uses: Uses,
         takes: bool,
         shown: bool,
     },

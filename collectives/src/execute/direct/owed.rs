@@ -13,7 +13,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::Move;
+use super::{Direct, Move};
 use crate::arena::Arena;
 use crate::execute::op::Planned;
 use crate::execute::peer::Peer;
@@ -37,9 +37,8 @@ impl Owed {
 
     /// A call of this plan begins.
     #[inline]
-    pub(in crate::execute) fn begin(&mut self, planned: &Arc<Planned>) {
-        let owes = planned.direct.as_ref().is_some_and(|direct| direct.owes);
-        if owes && !self.by.as_ref().is_some_and(|by| Arc::ptr_eq(by, planned)) {
+    pub(in crate::execute) fn begin(&mut self, planned: &Arc<Planned>, direct: &Direct) {
+        if direct.owes && !self.by.as_ref().is_some_and(|by| Arc::ptr_eq(by, planned)) {
             self.by = Some(planned.clone());
         }
     }
@@ -64,7 +63,7 @@ pub(super) fn most(arena: &Arena, flags: u32) -> usize {
 ///
 /// A rank that has put something for a later call has ended this one: it has the signal, or left it owed and waits for
 /// it no sooner than for that of the later call. So where that put is there already, the signal may wait for that call
-/// ([`Around::raise`](super::Around)), and then one message carries both. Posted links gain by it. Not for plans that also
+/// (`Common::raise`), and then one message carries both. Posted links gain by it. Not for plans that also
 /// run without answers: there the later call may have nothing to send.
 pub(super) fn mark_last(moves: &mut [Move]) {
     let mut awaited = HashSet::new();
@@ -402,7 +401,7 @@ mod tests {
                 assert!(most >= 2, "{depth} slots");
                 let (mut owed, mut told) = (0, 0);
                 for call in 0..10 * arena.data_flags() {
-                    // As `Around::owe` does, but that it makes up for no more than it has to. What is owed
+                    // As `Common::owe` does, but that it makes up for no more than it has to. What is owed
                     // answers what this rank has sent in the same call, so it comes first.
                     if owed == most {
                         owed -= 1;

@@ -5,10 +5,11 @@
 )]
 
 use unisono_copy::{WORTH, Ways};
-use unisono_hal::{Cpu, Reduce};
+use unisono_hal::Reduce;
 use unisono_plan::Blocks;
 
-use super::{Answers, Direct, Move, Owed, Space, Spot, flag, owed};
+use super::{Direct, Move, Space, Spot, flag, owed};
+use crate::execute::common::Common;
 use crate::execute::op::Planned;
 use crate::execute::peer::{Goes, Line, Own, Peer, Way};
 
@@ -16,7 +17,7 @@ use crate::execute::peer::{Goes, Line, Own, Peer, Way};
 #[derive(Debug, Default)]
 pub(in crate::execute) struct Running {
     /// The next move.
-    next: usize,
+    pub(super) next: usize,
     /// Where the put lies that is being filled, and its bytes.
     fill: u64,
     filled: u32,
@@ -30,7 +31,11 @@ pub(in crate::execute) struct Running {
 #[derive(Clone, Copy)]
 pub(in crate::execute) struct Bound<'a> {
     pub planned: &'a Planned,
+    /// How the plan runs so.
+    pub direct: &'a Direct,
     pub words: &'a [u64; 3],
+    /// The number of the op, to tell the first signal between two ranks.
+    pub number: u64,
 }
 
 /// The buffers of a call. By itself and not in [`Bound`], so that it comes in registers: both words are read at once soon
@@ -46,10 +51,12 @@ pub(in crate::execute) struct Buffers {
 pub(in crate::execute) enum Ran {
     /// All moves are done.
     Done,
-    /// A peer has not come so far; whether there was any progress.
-    Waits(bool),
-    /// The plugin does not combine elements that it said it supports.
-    Failed(unisono_hal::Error),
+    /// A peer has not come so far.
+    Waits,
+    /// The same, but there was some progress.
+    Moved,
+    /// The plugin does not combine elements that it said it supports. In a box, so that the others are words.
+    Failed(Box<unisono_hal::Error>),
 }
 
 /// What a wait in the stream does in place of the move that waits.
@@ -58,24 +65,6 @@ pub(in crate::execute) enum Handed {
     Done,
     /// It is to be run again then.
     Again,
-}
-
-/// The lane's part.
-pub(in crate::execute) struct Around<'a> {
-    pub own: &'a Own,
-    pub peers: &'a mut [Peer],
-    pub cpu: &'a Cpu,
-    /// The number of the op, to tell the first signal between two ranks.
-    pub number: u64,
-    pub scratch: u64,
-    pub owed: &'a mut Owed,
-    pub answers: &'a mut Answers,
-    /// Bells to ring for flags that were raised; empty between runs.
-    pub bells: &'a mut Vec<u64>,
-    /// Whether a posted link has something left to do that it did not finish at once.
-    pub unsent: &'a mut bool,
-    /// Whether credits may lie in the batches of posted links.
-    pub held_back: &'a mut bool,
 }
 
 impl Running {
@@ -89,8 +78,8 @@ impl Running {
 
     /// Who is waited for.
     #[inline]
-    pub(in crate::execute) fn waits_for(&self, planned: &Planned) -> Option<u32> {
-        match planned.direct.as_ref()?.moves.get(self.next)? {
+    pub(in crate::execute) fn waits_for(&self, direct: &Direct) -> Option<u32> {
+        match direct.moves.get(self.next)? {
             _ if self.due => None,
             Move::Begin { to, .. } | Move::Room { to, .. } | Move::Settle { to } => Some(*to),
             Move::Wait { from, .. } | Move::Owe { from } => Some(*from),
@@ -101,54 +90,73 @@ impl Running {
     /// Goes on until all is done or a peer is to be waited for.
     pub(in crate::execute) fn run(
         &mut self,
-        op: Bound<'_>,
+        op: &Bound<'_>,
         buffers: Buffers,
-        around: &mut Around<'_>,
+        common: &mut Common,
     ) -> Ran {
         let before = self.next;
-        let ran = match self.due && !around.make_up_all() {
-            true => Ran::Waits(false),
+        let ran = match self.due && !common.make_up_all() {
+            true => Ran::Waits,
             false => {
                 self.due = false;
-                self.moves(op, buffers, around)
+                loop {
+                    if self.moves_at_once(op, buffers, common) {
+                        break Ran::Done;
+                    }
+                    if let Some(ran) = self.moves(op, buffers, common) {
+                        break ran;
+                    }
+                }
             }
         };
-        if !around.bells.is_empty() {
-            // SAFETY: bells of peers whose memory the lane keeps imported.
-            unsafe { around.cpu.ring(around.bells) };
-            around.bells.clear();
-        }
+        common.ring();
         match ran {
-            Ran::Waits(_) => Ran::Waits(self.next != before),
+            Ran::Waits if self.next != before => Ran::Moved,
             other => other,
         }
     }
 
-    fn moves(&mut self, op: Bound<'_>, buffers: Buffers, around: &mut Around<'_>) -> Ran {
-        let Some(direct) = &op.planned.direct else {
-            return Ran::Waits(false);
-        };
+    /// Does all if it can be done in one go. If not, and it may have done some, the rest is to be [`run`](Self::run).
+    #[inline(always)]
+    pub(in crate::execute) fn runs_at_once(
+        &mut self,
+        op: &Bound<'_>,
+        buffers: Buffers,
+        common: &mut Common,
+    ) -> bool {
+        if self.due || !self.moves_at_once(op, buffers, common) {
+            return false;
+        }
+        common.ring();
+        true
+    }
+
+    /// Goes on move by move; `None` before some that may be done in one go.
+    fn moves(&mut self, op: &Bound<'_>, buffers: Buffers, common: &mut Common) -> Option<Ran> {
+        let moves = &*op.direct.moves;
         let Buffers { input, output } = buffers;
-        let mut bases = [input, output, around.scratch, self.fill];
-        while let Some(next) = direct.moves.get(self.next) {
+        let mut bases = [input, output, common.scratch_base(), self.fill];
+        // Where one such stands first it could not be done.
+        let mut goes_on = true;
+        while let Some(next) = moves.get(self.next) {
             match *next {
-                Move::Begin { to, bytes } => match around.begin(to, bytes) {
+                Move::Begin { to, bytes } => match common.begin_put(to, bytes) {
                     Some(fill) => {
                         (self.fill, self.filled) = (fill, bytes);
                         bases[Space::Fill.index()] = fill;
                     }
-                    None => return Ran::Waits(false),
+                    None => return Some(Ran::Waits),
                 },
                 Move::Room { to, bytes } => {
-                    if !around.has_room_for(to, bytes) {
-                        return Ran::Waits(false);
+                    if !common.has_room_for(to, bytes) {
+                        return Some(Ran::Waits);
                     }
                 }
                 Move::Show { bytes } => {
-                    (self.fill, self.filled) = (around.show(bytes), bytes);
+                    (self.fill, self.filled) = (common.show(bytes), bytes);
                     bases[Space::Fill.index()] = self.fill;
                 }
-                Move::Tell => around.tell(op.words, self.filled),
+                Move::Tell => common.tell(op, self.filled),
                 Move::Raise {
                     to,
                     last,
@@ -159,7 +167,7 @@ impl Running {
                     // What is lent is let go of when it is sent.
                     let lent = std::mem::take(&mut self.lent);
                     let ahead = ahead && !lent;
-                    around.raise(op.words, to, filled, [last, answer, ahead]);
+                    common.raise(op, to, filled, [last, answer, ahead]);
                 }
                 Move::Fill {
                     to,
@@ -167,9 +175,9 @@ impl Running {
                     bytes,
                     awaited,
                 } => {
-                    let src = around.at(&bases, src);
-                    let peer = &mut around.peers[to as usize];
-                    let answers = awaited || peer.answers_messages(around.own);
+                    let src = common.at(&bases, src);
+                    let peer = &mut common.peers[to as usize];
+                    let answers = awaited || peer.answers_messages(&common.own);
                     if answers && peer.lends() {
                         self.fill = src;
                         self.lent = true;
@@ -179,8 +187,8 @@ impl Running {
                     }
                 }
                 Move::Settle { to } => {
-                    if !around.settle(to) {
-                        return Ran::Waits(false);
+                    if !common.settle(to) {
+                        return Some(Ran::Waits);
                     }
                 }
                 Move::Wait {
@@ -190,14 +198,14 @@ impl Running {
                     land,
                     shown,
                 } => {
-                    let land = land.map(|to| (around.at(&bases, to), u64::from(bytes)));
-                    if !around.wait(op.words, from, land, shown) {
-                        return Ran::Waits(false);
+                    let land = land.map(|to| (common.at(&bases, to), u64::from(bytes)));
+                    if !common.wait(op, from, land, shown) {
+                        return Some(Ran::Waits);
                     }
-                    let peer = &mut around.peers[from as usize];
+                    let peer = &mut common.peers[from as usize];
                     match shown {
-                        true => peer.take_shown(around.own, blocks, u64::from(bytes)),
-                        false => peer.take(around.own, blocks, u64::from(bytes)),
+                        true => peer.take_shown(&common.own, blocks, u64::from(bytes)),
+                        false => peer.take(&common.own, blocks, u64::from(bytes)),
                     }
                 }
                 Move::Land {
@@ -206,61 +214,30 @@ impl Running {
                     src,
                     bytes,
                 } => {
-                    if !around.peers[from as usize].has_landed() {
-                        let (dst, src) = (around.at(&bases, dst), around.at(&bases, src));
+                    if !common.peers[from as usize].has_landed() {
+                        let (dst, src) = (common.at(&bases, dst), common.at(&bases, src));
                         // SAFETY: as for a copy below.
                         unsafe { copy(dst, src, bytes) };
                     }
                 }
-                Move::Release { from, rides, held } => around.release(from, rides, held),
+                Move::Release { from, rides, held } => common.release(from, rides, held),
                 Move::Owe { from } => {
-                    if !around.owe(op.words, from) {
-                        return Ran::Waits(false);
+                    if !common.owe(op.words, from) {
+                        return Some(Ran::Waits);
                     }
                 }
                 Move::Copy { .. } | Move::Reduce { .. } => {
-                    if let Err(error) = around.compute(next, op.planned, &bases) {
-                        return Ran::Failed(error);
+                    if let Err(error) = common.compute(next, op.planned, &bases) {
+                        return Some(Ran::Failed(error));
                     }
                 }
-                Move::Put { to, src, bytes } => {
-                    let src = around.at(&bases, src);
-                    if around.put_at_once(op.words, to, src, bytes) {
-                        // Past what begins, fills (if there are bytes) and raises it.
-                        self.next += if bytes > 0 { 3 } else { 2 };
-                    }
-                }
-                Move::PutToAll { src, bytes } => {
-                    let src = around.at(&bases, src);
-                    if around.put_to_all_at_once(op.words, src, bytes) {
-                        // Past the rooms of all others, what begins, fills (if there are bytes) and tells of it.
-                        self.next += around.peers.len() + if bytes > 0 { 2 } else { 1 };
-                    }
-                }
-                Move::Get {
-                    from,
-                    bytes,
-                    uses,
-                    takes,
-                    shown,
-                } => {
-                    if around.take_at_once(op.words, from, bytes, [takes, shown]) {
-                        self.next += 1;
-                        if uses {
-                            self.next += 1;
-                            let used = &direct.moves[self.next];
-                            if let Err(error) = around.compute(used, op.planned, &bases) {
-                                return Ran::Failed(error);
-                            }
-                        }
-                        self.next += 1;
-                        around.give_back_at_once(from);
-                    }
-                }
+                Move::Put { .. } | Move::PutToAll { .. } | Move::Get { .. } if goes_on => {}
+                Move::Put { .. } | Move::PutToAll { .. } | Move::Get { .. } => return None,
             }
+            goes_on = false;
             self.next += 1;
         }
-        Ran::Done
+        Some(Ran::Done)
     }
 
     /// The wait at which the run stands, as what the stream is to do: `write` puts it into a batch, and notes
@@ -323,15 +300,15 @@ pub(in crate::execute) enum Pending {
     },
 }
 
-impl Around<'_> {
+impl Common {
     /// Copies or combines.
     #[inline]
-    fn compute(
+    pub(super) fn compute(
         &mut self,
         step: &Move,
         planned: &Planned,
         bases: &[u64; 4],
-    ) -> unisono_hal::Result<()> {
+    ) -> Result<(), Box<unisono_hal::Error>> {
         match *step {
             Move::Copy { dst, src, bytes } => {
                 let is_fill = dst.space_index() == Space::Fill.index();
@@ -369,8 +346,11 @@ impl Around<'_> {
                     divisor: if last { planned.divisor } else { 0 },
                     streaming: false,
                 };
+                let Some(cpu) = &self.cpu else {
+                    return Ok(());
+                };
                 // SAFETY: as above.
-                unsafe { self.cpu.reduce(&reduce) }
+                unsafe { cpu.reduce(&reduce) }.map_err(Box::new)
             }
             _ => Ok(()),
         }
@@ -378,24 +358,23 @@ impl Around<'_> {
 
     /// An address, by where the spaces begin that are no peer's.
     #[inline]
-    fn at(&self, bases: &[u64; 4], spot: Spot) -> u64 {
+    pub(super) fn at(&self, bases: &[u64; 4], spot: Spot) -> u64 {
         let space = bases.get(spot.space_index());
         let base = space.copied().unwrap_or_else(|| {
             let peer = &self.peers[spot.rank() as usize];
-            peer.current_slot(self.own)
+            peer.current_slot(&self.own)
         });
         base + spot.offset()
     }
 
     /// Where a put is to be filled, once there is room.
     #[inline]
-    fn begin(&mut self, to: u32, bytes: u32) -> Option<u64> {
-        let own = self.own;
+    fn begin_put(&mut self, to: u32, bytes: u32) -> Option<u64> {
         let bytes = u64::from(bytes);
         let peer = &mut self.peers[to as usize];
-        let mut fill = place_for(own, peer, bytes);
+        let mut fill = place_for(&self.own, peer, bytes);
         if fill.is_none() {
-            self.look_again(to, |peer| {
+            self.look_again(to, |own, peer| {
                 fill = place_for(own, peer, bytes);
                 fill.is_some()
             });
@@ -406,7 +385,7 @@ impl Around<'_> {
     /// Whether there is room for so many bytes more to a peer whose memory is mapped.
     #[inline]
     fn has_room_for(&mut self, to: u32, bytes: u32) -> bool {
-        let own = self.own;
+        let own = &self.own;
         let peer = &mut self.peers[to as usize];
         let rooms = peer.rooms_of(own, bytes.into());
         has_room(own, peer, rooms)
@@ -416,24 +395,24 @@ impl Around<'_> {
     #[inline]
     pub(super) fn show(&self, bytes: u32) -> u64 {
         let itself = &self.peers[self.own.rank as usize];
-        itself.shows_next(self.own, bytes.into()).0
+        itself.shows_next(&self.own, bytes.into()).0
     }
 
     /// Tells all of what was written to be shown.
     #[inline]
-    pub(super) fn tell(&mut self, words: &[u64; 3], bytes: u32) {
-        let (own, number) = (self.own, self.number);
+    pub(super) fn tell(&mut self, op: &Bound<'_>, bytes: u32) {
+        let own = &self.own;
         let itself = &mut self.peers[own.rank as usize];
         let (_, Line { flag, counter }) = itself.shows_next(own, bytes.into());
         itself.fetch_to_show(own, bytes.into());
         itself.has_shown_all();
         // SAFETY: both are of this rank's own arena; the lane's lock is held and its stream is idle.
-        unsafe { flag::raise(flag, counter, Some(words)) };
-        let bells = &mut *self.bells;
-        for peer in &mut *self.peers {
+        unsafe { flag::raise(flag, counter, Some(op.words)) };
+        let bells = &mut self.bells;
+        for peer in &mut self.peers {
             if let Way::Mapped { bell, .. } = peer.way {
                 peer.sent += 1;
-                peer.signed = number;
+                peer.signed = op.number;
                 note(bells, bell);
             }
         }
@@ -441,11 +420,11 @@ impl Around<'_> {
 
     /// Where something had not come from a peer: looks once more when its link has gone on.
     #[cold]
-    fn look_again(&mut self, at: u32, mut has_come: impl FnMut(&mut Peer) -> bool) -> bool {
+    fn look_again(&mut self, at: u32, mut has_come: impl FnMut(&Own, &mut Peer) -> bool) -> bool {
         let peer = &mut self.peers[at as usize];
         if let Way::Posted(posted) = &mut peer.way {
-            *self.unsent |= !posted.go_on();
-            if has_come(peer) {
+            self.unsent |= !posted.go_on();
+            if has_come(&self.own, peer) {
                 return true;
             }
         }
@@ -456,15 +435,15 @@ impl Around<'_> {
     /// Before this rank waits: nobody waits for what it has held back.
     #[inline]
     fn send_back(&mut self) {
-        if !std::mem::take(self.held_back) {
+        if !std::mem::take(&mut self.held_back) {
             return;
         }
-        for peer in &mut *self.peers {
+        for peer in &mut self.peers {
             if let Way::Posted(posted) = &mut peer.way
                 && !posted.batch.is_empty()
                 && !posted.holds_answers
             {
-                *self.unsent |= !posted.push();
+                self.unsent |= !posted.push();
             }
         }
         self.answers.puts = false;
@@ -473,15 +452,15 @@ impl Around<'_> {
     #[inline]
     fn raise(
         &mut self,
-        words: &[u64; 3],
+        op: &Bound<'_>,
         to: u32,
         [fill, bytes]: [u64; 2],
         [last, answer, ahead]: [bool; 3],
     ) {
-        let own = self.own;
+        let own = &self.own;
         let peer = &mut self.peers[to as usize];
-        let words = (peer.signed != self.number).then_some(words);
-        peer.signed = self.number;
+        let words = (peer.signed != op.number).then_some(op.words);
+        peer.signed = op.number;
         let Way::Mapped { bell, .. } = peer.way else {
             let was_empty = matches!(&peer.way, Way::Posted(posted) if posted.batch.is_empty());
             peer.post_filled(own, fill, bytes, words.copied());
@@ -490,18 +469,18 @@ impl Around<'_> {
             if let Way::Posted(posted) = &mut peer.way {
                 let gives = posted.credit_held;
                 if ahead && self.answers.is_quick() && posted.may_hold(bytes) {
-                    *self.held_back = true;
+                    self.held_back = true;
                     posted.holds_answers = false;
                     (self.answers.held, self.answers.puts) = (true, true);
                 } else if answer && !gives && self.answers.may_wait() {
                     posted.holds_answers |= was_empty;
                     self.answers.held = true;
                 } else if may_wait && !gives {
-                    *self.held_back = true;
+                    self.held_back = true;
                     posted.holds_answers = false;
                 } else {
                     // With a credit it goes at once, too: the rank that is ahead needs that.
-                    *self.unsent |= !posted.push();
+                    self.unsent |= !posted.push();
                     if ahead {
                         self.answers.pushed();
                     }
@@ -509,7 +488,9 @@ impl Around<'_> {
             }
             return;
         };
-        peer.fetch_ahead(bytes);
+        if let Some(plain) = peer.plain(0) {
+            peer.fetch_ahead(plain, bytes);
+        }
         let Line { flag, counter } = peer.raised(own);
         peer.sent += 1;
         // SAFETY: the flag is in the peer's arena, which the lane keeps imported; else as above.
@@ -518,9 +499,9 @@ impl Around<'_> {
     }
 
     #[inline]
-    fn wait(&mut self, words: &[u64; 3], from: u32, land: Option<(u64, u64)>, shown: bool) -> bool {
-        let (own, number) = (self.own, self.number);
-        let words_of = |peer: &Peer| (peer.compared != number).then_some(words);
+    fn wait(&mut self, op: &Bound<'_>, from: u32, land: Option<(u64, u64)>, shown: bool) -> bool {
+        let own = &self.own;
+        let words_of = |peer: &Peer| (peer.compared != op.number).then_some(op.words);
         let peer = &mut self.peers[from as usize];
         let mut has_come = match shown {
             true => is_shown(own, peer, words_of(peer)),
@@ -530,10 +511,10 @@ impl Around<'_> {
             if let Some((to, bytes)) = land {
                 peer.land_once(own, to, bytes);
             }
-            has_come = self.look_again(from, |peer| self::has_come(own, peer, words_of(peer)));
+            has_come = self.look_again(from, |own, peer| self::has_come(own, peer, words_of(peer)));
         }
         if has_come {
-            self.peers[from as usize].compared = number;
+            self.peers[from as usize].compared = op.number;
         }
         has_come
     }
@@ -541,14 +522,14 @@ impl Around<'_> {
     /// Whether the link to a rank has let go of what it was let read.
     #[inline]
     fn settle(&mut self, to: u32) -> bool {
-        let own = self.own;
-        self.peers[to as usize].is_let_go(own) || self.look_again(to, |peer| peer.is_let_go(own))
+        self.peers[to as usize].is_let_go(&self.own)
+            || self.look_again(to, |own, peer| peer.is_let_go(own))
     }
 
     /// Leaves the wait for a bare signal of this call owed. False if too many are.
     #[inline]
     fn owe(&mut self, words: &[u64; 3], from: u32) -> bool {
-        let flags = self.peers[from as usize].flags(self.own);
+        let flags = self.peers[from as usize].flags(&self.own);
         let most = owed::most(&self.own.arena, flags);
         if self.peers[from as usize].owed.len() >= most {
             if !self.make_up(from) {
@@ -565,7 +546,7 @@ impl Around<'_> {
     /// Waits for all that is owed. False if something has not come.
     #[cold]
     fn make_up_all(&mut self) -> bool {
-        while let Some(from) = self.owed.first(self.peers) {
+        while let Some(from) = self.owed.first(&self.peers) {
             if !self.make_up(from) {
                 return false;
             }
@@ -597,16 +578,15 @@ impl Around<'_> {
         if self.make_up_at_once(from) {
             return true;
         }
-        let own = self.own;
         let peer = &mut self.peers[from as usize];
-        if !has_come(own, peer, peer.owed.front())
-            && !self.look_again(from, |peer| has_come(own, peer, peer.owed.front()))
+        if !has_come(&self.own, peer, peer.owed.front())
+            && !self.look_again(from, |own, peer| has_come(own, peer, peer.owed.front()))
         {
             return false;
         }
         let peer = &mut self.peers[from as usize];
         peer.owed.pop_front();
-        peer.take(own, Blocks::NONE, 0);
+        peer.take(&self.own, Blocks::NONE, 0);
         self.owed.count -= 1;
         // What is owed answers a put.
         self.release(from, true, None);
@@ -615,7 +595,7 @@ impl Around<'_> {
 
     #[inline]
     fn release(&mut self, from: u32, rides: bool, held: Option<u32>) {
-        let own = self.own;
+        let own = &self.own;
         let peer = &mut self.peers[from as usize];
         if !peer.give_back(own) {
             return;
@@ -624,10 +604,10 @@ impl Around<'_> {
             let held = held.filter(|_| self.answers.may_wait());
             match peer.post_credit(own, rides, held) {
                 Goes::Later => self.answers.held = true,
-                Goes::Along => *self.held_back = true,
+                Goes::Along => self.held_back = true,
                 Goes::Now => {
                     if let Way::Posted(posted) = &mut peer.way {
-                        *self.unsent |= !posted.push();
+                        self.unsent |= !posted.push();
                     }
                 }
             }
@@ -641,7 +621,7 @@ impl Around<'_> {
 
     #[inline]
     pub(super) fn note(&mut self, bell: u64) {
-        note(self.bells, bell);
+        note(&mut self.bells, bell);
     }
 }
 

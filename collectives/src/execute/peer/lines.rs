@@ -140,6 +140,13 @@ impl Peer {
         (self.lines.plain).filter(|plain| u64::from(bytes) <= plain.small_bytes)
     }
 
+    /// Whether this rank knows that there is room for the next small put between plain memories: if not, credits may have come.
+    #[inline]
+    pub(in crate::execute) fn has_plain_room(&self, plain: Plain) -> bool {
+        let given = (self.sent + 1).saturating_sub(plain.mask + 1);
+        given <= self.credits * (plain.credit_mask + 1)
+    }
+
     /// [`give_back`](Self::give_back) between plain memories.
     #[inline]
     pub(in crate::execute) fn give_back_plainly(&mut self, plain: Plain) -> bool {
@@ -188,13 +195,10 @@ impl Peer {
         }
     }
 
-    /// A put of so many bytes is about to be told of: asks for the lines of one like it that comes a little later. Between
-    /// plain memories only.
+    /// A put of so many bytes between plain memories is about to be told of: asks for the lines of one like it that comes a
+    /// little later.
     #[inline]
-    pub(in crate::execute) fn fetch_ahead(&self, bytes: u64) {
-        let Some(plain) = self.lines.plain else {
-            return;
-        };
+    pub(in crate::execute) fn fetch_ahead(&self, plain: Plain, bytes: u64) {
         let flag = plain.flag_of(self.sent + AHEAD);
         fetch_to_write(self.in_line(flag, true));
         if bytes > INLINE && bytes <= plain.small_bytes {

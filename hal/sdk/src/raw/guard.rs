@@ -15,6 +15,7 @@ use crate::{Error, Result, Status};
 pub struct Poison(Arc<AtomicBool>);
 
 impl Poison {
+    #[inline]
     fn is_set(&self) -> bool {
         // Relaxed: it guards no data; a call that races with the panic may still run.
         self.0.load(Ordering::Relaxed)
@@ -53,6 +54,7 @@ pub unsafe fn guard(
 }
 
 /// Runs a call that answers a plain value, `otherwise` if it cannot.
+#[inline]
 pub fn guard_value<T>(poison: &Poison, otherwise: T, call: impl FnOnce() -> T) -> T {
     if poison.is_set() {
         return otherwise;
