@@ -61,10 +61,13 @@ fn ranks_that_share_cores_show_what_all_need() {
         // A rank with a core of its own has nobody there to read what it has read.
         assert_ne!(chosen(&shares(2), op, MIB), shown, "{op}");
     }
-    // A few bytes come with what tells of them: all are told at once, but by a root that is ahead of them.
+    // A few bytes come with what tells of them: all are told at once, but by a root that is ahead of few.
     assert_eq!(chosen(&shares(8), Op::AllGather, 64), shown);
     assert_eq!(chosen(&shares(8), Op::Barrier, 0), shown);
-    assert_ne!(chosen(&shares(8), Op::Broadcast { root: 0 }, 8), shown);
+    for (ranks, is_shown) in [(2, false), (3, false), (4, true), (8, true)] {
+        let plan = chosen(&shares(ranks), Op::Broadcast { root: 0 }, 8);
+        assert_eq!(plan == shown, is_shown, "{ranks} ranks");
+    }
     let at_once = Plan::Flat(Algorithm::MeshSharedOneShot);
     assert_eq!(chosen(&shares(8), Op::AllReduce, 8), at_once);
     assert_eq!(chosen(&shares(8), Op::AllReduce, 64 << 10), shown);

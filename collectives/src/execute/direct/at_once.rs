@@ -156,7 +156,7 @@ impl Running {
         Buffers { input, output }: Buffers,
         common: &mut Common,
     ) -> bool {
-        let bases = [input, output, common.scratch_base(), 0];
+        let bases = [input, output, common.scratch_base(), self.fill];
         let mut next = self.next;
         while let Some(step) = op.direct.moves.get(next) {
             let past = match *step {

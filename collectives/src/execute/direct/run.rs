@@ -19,7 +19,7 @@ pub(in crate::execute) struct Running {
     /// The next move.
     pub(super) next: usize,
     /// Where the put lies that is being filled, and its bytes.
-    fill: u64,
+    pub(super) fill: u64,
     filled: u32,
     /// Whether the link reads it there, in the caller's memory.
     lent: bool,

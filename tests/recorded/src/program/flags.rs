@@ -45,7 +45,7 @@ pub(crate) struct Flags {
 
 const LINE: u64 = 64;
 /// Data flags of a pair. As many as slots fit in a whole number of times.
-pub(crate) const FLAGS: u32 = 128;
+pub(crate) const FLAGS: u32 = 256;
 const _: () = assert!(FLAGS >= SLOTS && FLAGS.is_multiple_of(SLOTS));
 /// Where a line has room for a put.
 const ROOM: Range<u64> = 32..LINE;
