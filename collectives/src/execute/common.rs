@@ -93,6 +93,12 @@ impl Common {
         }
     }
 
+    /// The CPU of a direct run, which none begins without.
+    #[inline]
+    pub(super) fn running_cpu(&self) -> &Cpu {
+        self.cpu.as_ref().expect("calls run directly on CPUs alone")
+    }
+
     /// Rings the bells of those whose flags a direct run has raised.
     #[inline]
     #[allow(unsafe_code, reason = "bells are addresses")]
@@ -100,10 +106,8 @@ impl Common {
         if self.bells.is_empty() {
             return;
         }
-        if let Some(cpu) = &self.cpu {
-            // SAFETY: bells of peers whose memory the lane keeps imported.
-            unsafe { cpu.ring(&self.bells) };
-        }
+        // SAFETY: bells of peers whose memory the lane keeps imported.
+        unsafe { self.running_cpu().ring(&self.bells) };
         self.bells.clear();
     }
 

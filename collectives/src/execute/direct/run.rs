@@ -346,11 +346,8 @@ impl Common {
                     divisor: if last { planned.divisor } else { 0 },
                     streaming: false,
                 };
-                let Some(cpu) = &self.cpu else {
-                    return Ok(());
-                };
                 // SAFETY: as above.
-                unsafe { cpu.reduce(&reduce) }.map_err(Box::new)
+                unsafe { self.running_cpu().reduce(&reduce) }.map_err(Box::new)
             }
             _ => Ok(()),
         }

@@ -140,7 +140,8 @@ impl Peer {
         (self.lines.plain).filter(|plain| u64::from(bytes) <= plain.small_bytes)
     }
 
-    /// Whether this rank knows that there is room for the next small put between plain memories: if not, credits may have come.
+    /// Whether this rank knows that there is room for the next small put between plain memories, as
+    /// [`lacks_credits`](Self::lacks_credits) counts: if not, credits may have come.
     #[inline]
     pub(in crate::execute) fn has_plain_room(&self, plain: Plain) -> bool {
         let given = (self.sent + 1).saturating_sub(plain.mask + 1);
