@@ -11,6 +11,10 @@ use crate::machine::cores;
 
 const TRIPS: u32 = 10_000;
 
+/// Round trips that differ by more are of cores that were moved apart or together. Between those that share a cache one
+/// takes 90 to 110 ns on an EPYC 9004, and between those that do not 500 to 600.
+const MOVED: f64 = 1.5;
+
 /// One word in lines of its own: processors fetch two neighbours together.
 #[repr(align(128))]
 #[derive(Default)]
@@ -57,6 +61,12 @@ pub fn round_trip() -> Option<f64> {
     })
 }
 
+/// Whether the host moved the cores apart or together between two such measurements.
+pub fn were_moved(before: Option<f64>, after: Option<f64>) -> bool {
+    let moved = |(before, after): (f64, f64)| before.max(after) > MOVED * before.min(after);
+    before.zip(after).is_some_and(moved)
+}
+
 fn bind(core: usize) -> bool {
     let mut set = CpuSet::new();
     set.set(core);
@@ -72,5 +82,11 @@ mod tests {
         if let Some(nanoseconds) = round_trip() {
             assert!(nanoseconds > 1.0, "{nanoseconds}");
         }
+    }
+
+    #[test]
+    fn a_move_is_told_from_noise() {
+        assert!(were_moved(Some(90.0), Some(530.0)) && were_moved(Some(530.0), Some(90.0)));
+        assert!(!were_moved(Some(90.0), Some(110.0)) && !were_moved(None, Some(90.0)));
     }
 }

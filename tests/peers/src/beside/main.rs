@@ -4,7 +4,8 @@
 //! Every library's ranks stay alive and blocked between commands ([`group`]). Each cell (operation,
 //! bytes, ranks) is measured at one library, at the next, at ours and at the machine's limit, one
 //! right after the other and round after round ([`session`]): a machine whose speed drifts moves
-//! all of them alike. What is compared are medians over the rounds; the ratios come first, since
+//! all of them alike; and if the machine's host moves its cores apart or together meanwhile, the cell's round begins
+//! anew ([`visit`]). What is compared are medians over the rounds; the ratios come first, since
 //! they hold on other machines where times do not.
 
 mod arguments;
@@ -19,6 +20,7 @@ mod results;
 mod session;
 mod stop;
 mod table;
+mod visit;
 
 use std::process::ExitCode;
 

@@ -11,8 +11,9 @@ use crate::arguments::{Arguments, Transport};
 use crate::cell::size;
 use crate::machine::cores;
 use crate::plot;
-use crate::results::{QUIET, Results, Row, TIE};
+use crate::results::{QUIET, Results, Row, TIE, median};
 use crate::table::{by_size, means, ratio, time};
+use crate::visit::TRIES;
 
 /// Writes the page and the drawings to a folder; the page's path. Libraries that may not be named are nowhere in it.
 pub fn write(folder: &Path, arguments: &Arguments, results: &Results) -> Result<PathBuf> {
@@ -163,7 +164,7 @@ fn conditions(arguments: &Arguments, results: &Results) -> String {
     } else {
         ""
     };
-    let apart = apart(&results.round_trips);
+    let apart = apart(results);
     let others = results.others_busy();
     let warning = if others > QUIET {
         " **That is too much for these figures to mean anything.**"
@@ -180,16 +181,22 @@ fn conditions(arguments: &Arguments, results: &Results) -> String {
     )
 }
 
-/// How far apart the cores were, in nanoseconds of each round.
-fn apart(round_trips: &[f64]) -> String {
-    let of = |which: fn(f64, f64) -> f64| round_trips.iter().copied().reduce(which);
-    match (of(f64::min), of(f64::max)) {
-        (Some(least), Some(most)) => format!(
-            " A cache line went from one core to another and back in {least:.0} to {most:.0} ns: virtual machines are \
-             moved, and two cores share a cache or not."
-        ),
-        _ => String::new(),
-    }
+/// How far apart the cores were, in nanoseconds, for each cell and round.
+fn apart(results: &Results) -> String {
+    let trips = &results.round_trips;
+    let of = |which: fn(f64, f64) -> f64| trips.iter().copied().reduce(which);
+    let (Some(least), Some(middle), Some(most)) = (of(f64::min), median(trips), of(f64::max))
+    else {
+        return String::new();
+    };
+    format!(
+        " A cache line went from one core to another and back in {least:.0} to {most:.0} ns, {middle:.0} in the median: \
+         virtual machines are moved, and two cores share a cache or not. If they were moved apart or together while \
+         the libraries were visited for a cell, they were all visited anew, up to {TRIES} times; {} of {} such visits \
+         were kept nevertheless.",
+        results.unsteady,
+        trips.len()
+    )
 }
 
 fn versions(results: &Results) -> String {
@@ -307,7 +314,10 @@ mod tests {
         loud.others = vec![1.5];
         loud.round_trips = vec![100.4, 540.0, 130.0];
         assert!(!quiet.contains("back in"));
-        assert!(conditions(&arguments, &loud).contains("back in 100 to 540 ns"));
+        loud.unsteady = 1;
+        let loud_text = conditions(&arguments, &loud);
+        assert!(loud_text.contains("back in 100 to 540 ns, 130 in the median"));
+        assert!(loud_text.contains("5 times; 1 of 3 such visits"));
         assert!(!quiet.contains("too much") && conditions(&arguments, &loud).contains("too much"));
         let folder = tempfile::tempdir().unwrap();
         let path = write(folder.path(), &arguments, &sample()).unwrap();

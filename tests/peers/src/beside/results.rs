@@ -40,8 +40,10 @@ pub struct Results {
     pub named: BTreeSet<String>,
     /// Cores that others used, before each round.
     pub others: Vec<f64>,
-    /// Nanoseconds of a line's round trip between two cores, before each round.
+    /// Nanoseconds of a line's round trip between two cores, for each cell and round.
     pub round_trips: Vec<f64>,
+    /// Rounds of a cell that were kept although the cores were moved during each try.
+    pub unsteady: usize,
     wrong: BTreeSet<(Key, String)>,
 }
 

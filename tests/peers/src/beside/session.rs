@@ -9,16 +9,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::arguments::{Arguments, Transport};
 use crate::cell::{Cell, cells};
-use crate::cores::round_trip;
 use crate::group::Group;
 use crate::machine::{busy_cores, cores};
 use crate::peer::{self, Peer};
 use crate::results::{Key, LIMIT, OURS, Results};
 use crate::stop;
-
-/// A library that is so many times slower than the fastest in the first round is not called for
-/// that cell again: its figure would not change what is compared.
-const FAR_BEHIND: f64 = 8.0;
+use crate::visit::visit;
 
 /// Measures the whole grid, or what of it was measured until the user wanted an end.
 pub fn run(arguments: &Arguments) -> Result<Results> {
@@ -75,45 +71,13 @@ fn part(
     );
     for round in 0..rounds {
         results.others.push(busy_cores());
-        results.round_trips.extend(round_trip());
         for &cell in &cells {
             let key = Key {
                 transport,
                 ranks,
                 cell,
             };
-            // Nobody is always the first after another cell.
-            let turn = round % groups.len().max(1);
-            groups.rotate_left(turn);
-            let mut broken = None;
-            groups.retain_mut(|group| {
-                if stop::asked() || is_far_behind(results, key, &group.name) {
-                    return true;
-                }
-                match group.measure(cell, cell.calls(arguments.quick), round == 0) {
-                    Ok(Some(answer)) => results.add(key, &group.name, answer.usec, answer.wrong),
-                    Ok(None) => {}
-                    Err(_) if stop::asked() => {}
-                    Err(why) if [OURS, LIMIT].contains(&group.name.as_str()) => {
-                        let what = format!("{} at {} of {} B", group.name, cell.op, cell.bytes);
-                        broken = Some(why.context(what));
-                        return false;
-                    }
-                    Err(why) => {
-                        eprintln!(
-                            "{} leaves at {} of {} B: {why:#}",
-                            group.name, cell.op, cell.bytes
-                        );
-                        return false;
-                    }
-                }
-                true
-            });
-            if let Some(broken) = broken {
-                return Err(broken);
-            }
-            let back = turn.min(groups.len());
-            groups.rotate_right(back);
+            visit(&mut groups, key, arguments.quick, round, results)?;
             bar.inc(1);
             if stop::asked() {
                 bar.abandon();
@@ -123,18 +87,6 @@ fn part(
     }
     bar.finish_and_clear();
     Ok(())
-}
-
-fn is_far_behind(results: &Results, key: Key, library: &str) -> bool {
-    let Some(row) = results.rows.get(&key) else {
-        return false;
-    };
-    match (row.median(library), row.best()) {
-        (Some(time), Some((_, best))) if ![OURS, LIMIT].contains(&library) => {
-            time > FAR_BEHIND * best
-        }
-        _ => false,
-    }
 }
 
 /// Starts everybody's ranks. A library whose ranks do not start is left out, and it is said why;
