@@ -2,16 +2,21 @@
 //! [`copy_past`] leaves the caches alone; [`Ways`] tells which of the two suits what another core reads next.
 //!
 //! C libraries and the kernel copy with one instruction, `rep movsb`, where a processor says that it is fast at it. AMD's
-//! since Zen 3 say so, and are: but where the destination lies less than [`NEAR`] bytes behind the source, modulo a page, it
-//! moves 3 GB/s instead of 60 (glibc bug 30994; 2.39 no longer uses the instruction there, what most machines run does).
-//! That is no rare case: `malloc` gives memory of more than 128 KiB 16 bytes behind a page's start, and what is copied there
-//! out of memory that starts with a page is off by just so much. `cargo bench -p unisono-copy` shows it.
+//! since Zen 3 say so, and are, as long as one core's caches hold both ends. But where the destination lies less than
+//! [`NEAR`] bytes behind the source, modulo a page, it moves 3 GB/s instead of 60 on Zen 3 (glibc bug 30994; 2.39 no longer
+//! uses the instruction there, what most machines run does). That is no rare case: `malloc` gives memory of more than
+//! 128 KiB 16 bytes behind a page's start, and what is copied there out of memory that starts with a page is off by just so
+//! much. And what comes from memory, or from another core, it fetches slowly: on an EPYC 9004 7 GB/s out of memory that
+//! the other core has just written past its caches, where a loop of vectors copies 15 to 20, and 20 instead of 35 out of the
+//! other core's cache. So on such processors a loop of vectors copies all that is longer than [`BLOCK`].
+//! `cargo bench -p unisono-copy` shows it.
 //!
 //! The same holds for the kernel's copies, those of `process_vm_readv` for one. Nothing here changes them, but
 //! [`is_slow`] tells of it.
 #![allow(unsafe_code, reason = "copies bytes at addresses")]
 
 mod past;
+mod vectors;
 mod ways;
 
 pub use past::{LINE, can_stream, copy_past, fence_streamed, stream_block};
@@ -32,9 +37,9 @@ const BLOCK: usize = 2048;
 /// As for [`core::ptr::copy_nonoverlapping`] of bytes.
 #[inline]
 pub unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize) {
-    if bytes > BLOCK && is_slow(dst as usize, src as usize) {
+    if bytes > BLOCK && processor::is_affected() {
         // SAFETY: the caller's promise.
-        unsafe { copy_in_blocks(dst, src, bytes) };
+        unsafe { copy_long(dst, src, bytes) };
     } else {
         // SAFETY: the caller's promise.
         unsafe { core::ptr::copy_nonoverlapping(src, dst, bytes) };
@@ -58,6 +63,21 @@ pub fn has_caches_apart() -> bool {
 #[inline]
 fn is_near(dst: usize, src: usize) -> bool {
     (1..NEAR).contains(&(dst.wrapping_sub(src) % PAGE))
+}
+
+/// Copies without the instruction.
+///
+/// # Safety
+/// As for [`copy`]; more than a [`BLOCK`].
+#[inline(never)]
+unsafe fn copy_long(dst: *mut u8, src: *const u8, bytes: usize) {
+    // SAFETY: the caller's promise; they are there.
+    unsafe {
+        match vectors::are_there() {
+            true => vectors::copy(dst, src, bytes),
+            false => copy_in_blocks(dst, src, bytes),
+        }
+    }
 }
 
 /// Copies by calls that are each too short for the instruction.
@@ -150,15 +170,16 @@ mod tests {
     proptest! {
         /// Either way, and nothing before or behind.
         #[test]
-        fn bytes_are_copied(bytes in 0_usize..3 * BLOCK, from in 0_usize..64, to in 0_usize..64, blocks: bool) {
+        fn bytes_are_copied(bytes in 0_usize..3 * BLOCK, from in 0_usize..64, to in 0_usize..64, way in 0..3) {
             let source: Vec<u8> = (0..64 + bytes).map(|i| (i % 251) as u8 + 1).collect();
             let mut target = vec![0; 128 + bytes];
             let (dst, src) = (target[to..].as_mut_ptr(), source[from..].as_ptr());
             // SAFETY: both hold so many bytes there, and are apart.
             unsafe {
-                match blocks {
-                    true => copy_in_blocks(dst, src, bytes),
-                    false => copy(dst, src, bytes),
+                match way {
+                    0 => copy_in_blocks(dst, src, bytes),
+                    1 if bytes > BLOCK => copy_long(dst, src, bytes),
+                    _ => copy(dst, src, bytes),
                 }
             }
             check(&source[from..from + bytes], &target, to);
