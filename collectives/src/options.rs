@@ -108,8 +108,8 @@ pub struct MemoryOptions {
     /// [`APART_SLOT`](Self::APART_SLOT) or [`ACCELERATOR_SLOT`](Self::ACCELERATOR_SLOT), as large as
     /// [`APART_SLOTS`](Self::APART_SLOTS) and [`accelerator_slots`](Self::accelerator_slots) allow.
     pub slot: Option<u64>,
-    /// Slots from each rank to each other. Of eight and more, long messages between CPUs that share memory use half, and
-    /// shorter ones parts of the rest.
+    /// Slots from each rank to each other. Of eight and more, long messages between CPUs that share memory use half, unless
+    /// there are two ranks whose cores' caches hold all.
     pub slots: u32,
     /// Whether ranks on CPUs may read each other's memory, where the system lets them: long messages then need no slots.
     pub single_copy: bool,

@@ -70,12 +70,15 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
             linked: vec![Told::default()],
             reads: reads::of_all(&[None]),
             shares: Ok(()),
+            core_cache: 0,
         }
     };
     let stream = world.device.stream(0)?;
     let supports = peers.supports;
     let lane = Arc::new(Lane::new(
-        Own::new(forming.rank, forming.arena).that_shows(peers.shares.is_ok()),
+        Own::new(forming.rank, forming.arena)
+            .that_shows(peers.shares.is_ok())
+            .with_core_cache(peers.core_cache),
         peers.peers,
         world.device.clone(),
         stream,
@@ -125,6 +128,8 @@ struct Connected {
     reads: std::result::Result<Reads, String>,
     /// Nothing if all ranks' cores work in memory that all map, or why not.
     shares: std::result::Result<(), String>,
+    /// Bytes of the cache that each core has for itself, the least of all ranks'; 0 if one does not know.
+    core_cache: u64,
 }
 
 struct Forming<'a> {
@@ -249,6 +254,11 @@ impl<'a> Forming<'a> {
                 .iter()
                 .map(|kind| matches!(kind, Kind::Own | Kind::Direct))
                 .collect(),
+            core_cache: offers
+                .iter()
+                .map(|offer| offer.core_cache)
+                .min()
+                .unwrap_or(0),
             speeds: offers.iter().map(|offer| offer.speed).collect(),
             records: offers.iter().map(|offer| offer.records).collect(),
             fetches,
@@ -441,6 +451,7 @@ impl<'a> Forming<'a> {
             slots: self.arena.depth,
             slot_bytes: self.arena.slot_bytes,
             is_plain: self.is_plain(),
+            core_cache: unisono_copy::core_cache(),
             speed: self.speed(),
             support: Support::of(&self.world.device),
             records: Records::of(&self.world.device, kinds),

@@ -12,6 +12,8 @@ pub(super) struct Offer {
     pub slot_bytes: u64,
     /// Whether it puts what is small into the lines of flags.
     pub is_plain: bool,
+    /// Bytes of the cache that each of its cores has for itself, or 0.
+    pub core_cache: u64,
     pub speed: RankSpeed,
     pub support: Support,
     pub records: Records,
@@ -31,6 +33,7 @@ impl Offer {
         out.extend_from_slice(&self.slots.to_le_bytes());
         out.extend_from_slice(&self.slot_bytes.to_le_bytes());
         out.push(u8::from(self.is_plain));
+        out.extend_from_slice(&self.core_cache.to_le_bytes());
         out.extend_from_slice(&self.speed.reduce.to_le_bytes());
         out.extend_from_slice(&self.speed.cores.to_le_bytes());
         self.support.put(&mut out);
@@ -51,6 +54,7 @@ impl Offer {
             slots: reader.u32()?,
             slot_bytes: reader.u64()?,
             is_plain: reader.u8()? != 0,
+            core_cache: reader.u64()?,
             speed: RankSpeed {
                 reduce: reader.u64()?,
                 cores: reader.u32()?,
@@ -104,6 +108,7 @@ mod tests {
             slots,
             slot_bytes: speed.0,
             is_plain: slots.is_multiple_of(2),
+            core_cache: speed.0 / 3,
             speed: RankSpeed {
                 reduce: speed.0,
                 cores: speed.1,
@@ -129,6 +134,7 @@ mod tests {
             let came = Offer::parse(&bytes).expect("it is whole");
             prop_assert_eq!(came.encode(), bytes.clone());
             prop_assert_eq!((came.slots, came.slot_bytes), (sent.slots, sent.slot_bytes));
+            prop_assert_eq!(came.core_cache, sent.core_cache);
             prop_assert_eq!((came.direct, came.staged), (sent.direct, sent.staged));
             prop_assert_eq!((came.support, came.records), (sent.support, sent.records));
             prop_assert_eq!((came.bell, came.process), (sent.bell, sent.process));

@@ -218,9 +218,19 @@ impl Own {
             small_bytes: arena.small_bytes(),
             medium_bytes: arena.medium_bytes(),
             half_bytes: arena.half_bytes(),
-            long_slots: arena.long_slots(),
+            long_slots: arena.long_slots(0),
             credit: arena.credit(),
-            shared_credit: arena.shared_credit(),
+            shared_credit: arena.shared_credit(arena.long_slots(0)),
+        }
+    }
+
+    /// The same where all ranks' cores are known to have a cache of so many bytes each.
+    pub(crate) fn with_core_cache(self, bytes: u64) -> Self {
+        let long_slots = self.arena.long_slots(bytes);
+        Self {
+            long_slots,
+            shared_credit: self.arena.shared_credit(long_slots),
+            ..self
         }
     }
 

@@ -59,6 +59,12 @@ pub fn has_caches_apart() -> bool {
     processor::is_of_amd_design()
 }
 
+/// Bytes of the second-level cache that each core of such a processor has for itself; 0 of others. Any thread.
+#[must_use]
+pub fn core_cache() -> u64 {
+    processor::core_cache()
+}
+
 /// Whether the destination lies little behind the source, modulo a page.
 #[inline]
 fn is_near(dst: usize, src: usize) -> bool {
@@ -115,6 +121,15 @@ mod processor {
         })
     }
 
+    /// Leaf 0x8000_0006 has it in ECX, in KiB in the upper half (AMD64 Architecture Programmer's Manual, volume 3).
+    pub(super) fn core_cache() -> u64 {
+        const CACHES: u32 = 0x8000_0006;
+        match is_of_amd_design() && __cpuid(0x8000_0000).eax >= CACHES {
+            true => u64::from(__cpuid(CACHES).ecx >> 16) << 10,
+            false => 0,
+        }
+    }
+
     pub(super) fn is_of_amd_design() -> bool {
         let of_all = __cpuid(0);
         let words = [of_all.ebx, of_all.edx, of_all.ecx];
@@ -132,6 +147,10 @@ mod processor {
 
     pub(super) fn is_of_amd_design() -> bool {
         false
+    }
+
+    pub(super) fn core_cache() -> u64 {
+        0
     }
 }
 

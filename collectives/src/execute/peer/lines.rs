@@ -426,9 +426,12 @@ mod tests {
     #[test]
     fn puts_of_any_sizes_find_room() {
         const SLOTS: u64 = 2 << 40;
-        for depth in [2, 3, 5, 7, 8, 9, 10, 16, 21] {
+        let depths = [2, 3, 5, 7, 8, 9, 10, 16, 21];
+        // Three ranks, and two whose caches hold all slots.
+        let cases = depths.map(|depth| [(depth, 3, 0), (depth, 2, 1 << 30)]);
+        for (depth, ranks, cache) in cases.into_iter().flatten() {
             let arena = Arena {
-                ranks: 3,
+                ranks,
                 depth,
                 slot_bytes: 64 << 10,
             };
@@ -445,7 +448,7 @@ mod tests {
                 slots: SLOTS,
                 ..Near::default()
             };
-            let (from, to) = (Own::new(0, arena), Own::new(1, arena));
+            let [from, to] = [0, 1].map(|rank| Own::new(rank, arena).with_core_cache(cache));
             let mut sender = Peer::new(1, way(), Near::default());
             let mut receiver = Peer::new(0, way(), near);
             let (mut held, mut told) = (VecDeque::new(), 0);

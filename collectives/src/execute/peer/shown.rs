@@ -141,7 +141,7 @@ mod tests {
             let apart = match bytes {
                 0..=1024 => groups,
                 1025 => ARENA.depth,
-                _ => ARENA.long_slots(),
+                _ => ARENA.long_slots(0),
             };
             assert_eq!(places.len(), apart as usize, "round and round");
             assert_eq!(counters.len(), 3 * groups as usize, "each rank has its own");
