@@ -129,7 +129,7 @@ impl Peer {
                 counter: counter(shown_counter),
             },
             shown_small: shows_slots + arena.small(self.rank, 0),
-            shown_slots: shows_slots + arena.sends(),
+            shown_slots: shows_slots,
             plain: Plain::of(self, own),
         };
     }

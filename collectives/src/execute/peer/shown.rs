@@ -153,21 +153,32 @@ mod tests {
     fn nothing_else_uses_what_is_shown() {
         let ((sender, itself), _) = all();
         let mut flags = BTreeSet::new();
+        // Where each begins, and where it ends.
         let mut places = BTreeSet::new();
         for peer in [0, 2] {
             flags.extend((0..ARENA.data_flags()).map(|flag| SIGNAL + ARENA.data_flag(peer, flag)));
-            places.extend((0..ARENA.data_flags()).map(|flag| SLOTS + ARENA.small(peer, flag)));
+            let small = (0..ARENA.data_flags()).map(|flag| ARENA.small(peer, flag));
+            places.extend(small.map(|at| (at, at + ARENA.small_bytes())));
             let slots = (0..ARENA.depth).map(|slot| ARENA.slot(peer, slot));
-            let halves =
-                (0..ARENA.depth).map(|number| ARENA.half(peer, number, ARENA.half_bytes()));
-            let all = slots.chain(halves);
-            places.extend(all.flat_map(|slot| [0, ARENA.sends()].map(|at| SLOTS + at + slot)));
+            let slots = slots.flat_map(|slot| [slot, ARENA.sends() + slot]);
+            places.extend(slots.map(|at| (at, at + ARENA.slot_bytes)));
+            let halves = (0..ARENA.depth).map(|at| ARENA.half(peer, at, ARENA.half_bytes()));
+            places.extend(halves.map(|at| (at, at + ARENA.half_bytes())));
         }
+        let mut shown = BTreeSet::new();
         for group in 0..ARENA.data_flags().into() {
             assert!(!flags.contains(&itself.shown_line(&sender, group).flag));
-            for bytes in [33, 1025, 1 << 20] {
-                assert!(!places.contains(&itself.shown_place(&sender, group, bytes)));
+            for bytes in [33, 1024, 1025, ARENA.half_bytes(), 1 << 20] {
+                let at = itself.shown_place(&sender, group, bytes) - SLOTS;
+                let end = at + bytes;
+                assert!(end <= ARENA.slots_bytes(), "{bytes} B at {at}");
+                let is_free = |&(begin, over): &(u64, u64)| end <= begin || over <= at;
+                assert!(places.iter().all(is_free), "{bytes} B at {at}");
+                shown.insert((at, bytes > 1024, bytes > ARENA.half_bytes()));
             }
         }
+        // Small ones, halves and long ones lie apart too.
+        let starts: BTreeSet<u64> = shown.iter().map(|&(at, ..)| at).collect();
+        assert_eq!(starts.len(), shown.len());
     }
 }
