@@ -8,7 +8,7 @@
 //! 128 KiB 16 bytes behind a page's start, and what is copied there out of memory that starts with a page is off by just so
 //! much. And what comes from memory, or from another core, it fetches slowly: on an EPYC 9004 7 GB/s out of memory that
 //! the other core has just written past its caches, where a loop of vectors copies 15 to 20, and 20 instead of 35 out of the
-//! other core's cache. So on such processors a loop of vectors copies all that is longer than [`BLOCK`].
+//! other core's cache. So on such processors a loop of vectors copies all that is longer than 2 KiB.
 //! `cargo bench -p unisono-copy` shows it.
 //!
 //! The same holds for the kernel's copies, those of `process_vm_readv` for one. Nothing here changes them, but
