@@ -24,16 +24,15 @@
 //! than slots, so that a rank may run further ahead with small puts: where ranks share a core, each switch then serves
 //! many calls, and what is told a rank that is far ahead is told once for many.
 //!
-//! Between CPUs that share memory long puts go round in the first half of the slots, unless a core's cache holds all of them:
-//! what was used a short while ago is in the cache, and where it is not the peer's cache has it no more, which would have to
-//! be told of each line that is written ([`Arena::long_slots`]). Those that are not as long, and so take less of the cache,
-//! find D places among the slots to send from, which such ranks do not need, as running ahead is worth more to them
-//! ([`Arena::half_bytes`]).
+//! Between CPUs that share memory long puts go round in the first half of the slots, as what was used a short while ago is in
+//! the cache; or in all of them, where the cores' caches hold all ([`Arena::long_slots`]). Those that are not as long, and so
+//! take less of the cache, find D places among the slots to send from, which such ranks do not need, as running ahead is
+//! worth more to them ([`Arena::half_bytes`]).
 //!
 //! Where a device's streams record graphs, the signal part has three such sets of blocks one after another.
 //! The second and the third are for recorded calls alone: data flags, and credits in the places of data
-//! flags, one a slot. Their slots are the half from which posted links send and peers fetch, as where calls are
-//! recorded nothing does.
+//! flags, one a slot. Their slots are the half from which posted links send and peers fetch, and in which CPUs put what
+//! takes half a slot, as where calls are recorded nothing does.
 //!
 //! A signature must stay readable until its put is given back, hence a flag line for each put. Puts
 //! are given back some at a time: see [`Arena::credit`].
@@ -59,7 +58,7 @@ const FEW_FLAGS: u32 = 16;
 /// The most bytes that a small put has: one, between CPUs, that needs no slot.
 const SMALL: u64 = 1024;
 
-/// Slots of a pair from which on some of them are cut in halves.
+/// Slots of a pair from which on long puts may go round in half of them, and shorter ones have places of their own.
 const SPLIT: u32 = 8;
 /// What all places of half a slot that a rank's puts go round in hold together, to all peers: a core's cache, as costs are
 /// counted.
@@ -139,9 +138,9 @@ impl Arena {
     }
 
     /// Bytes of the slots part: for each peer D slots to receive, and D to send from over posted
-    /// links or for the peer to fetch from (where this rank writes the peer's: in which the peer puts what takes half a slot;
-    /// in the places of this rank's pair with itself lies what it shows to all), then places for small and medium puts: of what the slots to
-    /// receive take a half each at most.
+    /// links or for the peer to fetch from, then places for small and medium puts: of what the slots to
+    /// receive take a half each at most. What CPUs write each other needs no slots to send from: there the peer puts what
+    /// takes half a slot. In the slots of this rank's pair with itself lies what it shows to all.
     #[must_use]
     pub fn slots_bytes(&self) -> u64 {
         self.medium(self.ranks, 0)
@@ -179,8 +178,8 @@ impl Arena {
     /// all_to_all 1.15 times (`unisono bench all_to_all,reduce_scatter --ranks 4 -b 4M -e 4M --dirty`, in turns with the
     /// build before it). On an EPYC 9004, where it is 1 MiB, four and eight ranks gain as much. But two ranks gain by all
     /// eight: by the time that a line is written again it has left the cache of the core that read it, so nobody has to be
-    /// told. A broadcast takes 0.45 of the time from 256 KiB to 4 MiB, a reduce of 4 MiB 0.6, all_to_all of 256 KiB 0.7,
-    /// and of 64 MiB all of them 0.8.
+    /// told: a broadcast of 256 KiB to 4 MiB took 0.45 of the time, a reduce of 4 MiB 0.6, an all_to_all of 256 KiB 0.7, a
+    /// broadcast of 64 MiB 0.8 (`unisono bench broadcast,reduce,all_to_all --ranks 2 -b 256K -e 64M --dirty`, likewise).
     #[must_use]
     pub fn long_slots(&self, core_cache: u64) -> u32 {
         let all = u64::from(self.depth) * self.slot_bytes;
@@ -256,7 +255,8 @@ impl Arena {
         (u64::from(peer) * u64::from(self.depth) + u64::from(slot)) * self.slot_bytes
     }
 
-    /// Offset, in the slots part, of the slots from which this rank sends by posted links or peers fetch: they lie to
+    /// Offset, in the slots part, of the slots from which this rank sends by posted links or peers fetch, or that have places
+    /// for halves: they lie to
     /// each other as those do that it receives into.
     #[must_use]
     pub fn sends(&self) -> u64 {

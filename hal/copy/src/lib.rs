@@ -1,4 +1,4 @@
-//! How a core moves bytes: [`copy`] is `memcpy`, less the case in which it is twenty times slower than it could be;
+//! How a core moves bytes: [`copy`] is `memcpy`, but on processors where that is up to twenty times slower than it could be;
 //! [`copy_past`] leaves the caches alone; [`Ways`] tells which of the two suits what another core reads next.
 //!
 //! C libraries and the kernel copy with one instruction, `rep movsb`, where a processor says that it is fast at it. AMD's
@@ -9,7 +9,7 @@
 //! much. And what comes from memory, or from another core, it fetches slowly: on an EPYC 9004 7 GB/s out of memory that
 //! the other core has just written past its caches, where a loop of vectors copies 15 to 20, and 20 instead of 35 out of the
 //! other core's cache. So on such processors a loop of vectors copies all that is longer than 2 KiB.
-//! `cargo bench -p unisono-copy` shows it.
+//! `cargo bench -p unisono-copy` shows it (`offsets` and `fetched`).
 //!
 //! The same holds for the kernel's copies, those of `process_vm_readv` for one. Nothing here changes them, but
 //! [`is_slow`] tells of it.
@@ -59,7 +59,7 @@ pub fn has_caches_apart() -> bool {
     processor::is_of_amd_design()
 }
 
-/// Bytes of the second-level cache that each core of such a processor has for itself; 0 of others. Any thread.
+/// Bytes of the second-level cache of a core of such a processor; 0 of others. Any thread.
 #[must_use]
 pub fn core_cache() -> u64 {
     processor::core_cache()
@@ -112,7 +112,8 @@ mod processor {
     /// Who makes them: EBX, EDX and ECX of leaf 0. The second has AMD's design.
     const MAKERS: [[u8; 12]; 2] = [*b"AuthenticAMD", *b"HygonGenuine"];
 
-    /// Whether this is one on which the instruction is slow between some addresses. Asked once: within a virtual machine
+    /// Whether this is one on which C libraries use the instruction, and it is slow between some addresses and out of
+    /// what is not in the core's caches. Asked once: within a virtual machine
     /// the question goes to the host.
     pub(super) fn is_affected() -> bool {
         static IS_AFFECTED: OnceLock<bool> = OnceLock::new();

@@ -2,7 +2,7 @@
 //! ([`unisono_plan::ir`]).
 //!
 //! A group of puts, one for each other rank, takes the next of the sender's own data flags, which it raises once, and lies
-//! where a put of so many bytes does: in the flag's line, in a small place, or in the next of the slots. All of these are
+//! where a put of so many bytes does: in the flag's line, in a small place, in one for what takes half a slot, or in the next of the slots. All of these are
 //! those of the rank's pair with itself, which nothing else uses. So of ranks that share a core the first that looks brings
 //! the line there for all of them, and who shows something writes one line, however many look.
 //!

@@ -192,8 +192,9 @@ fn apart(results: &Results) -> String {
     format!(
         " A cache line went from one core to another and back in {least:.0} to {most:.0} ns, {middle:.0} in the median: \
          virtual machines are moved, and two cores share a cache or not. If they were moved apart or together while \
-         the libraries were visited for a cell, they were all visited anew, up to {TRIES} times; {} of {} such visits \
+         the libraries were visited for a cell, they were all visited anew, up to {} times; {} of {} such visits \
          were kept nevertheless.",
+        TRIES - 1,
         results.unsteady,
         trips.len()
     )
@@ -317,7 +318,7 @@ mod tests {
         loud.unsteady = 1;
         let loud_text = conditions(&arguments, &loud);
         assert!(loud_text.contains("back in 100 to 540 ns, 130 in the median"));
-        assert!(loud_text.contains("5 times; 1 of 3 such visits"));
+        assert!(loud_text.contains("4 times; 1 of 3 such visits"));
         assert!(!quiet.contains("too much") && conditions(&arguments, &loud).contains("too much"));
         let folder = tempfile::tempdir().unwrap();
         let path = write(folder.path(), &arguments, &sample()).unwrap();

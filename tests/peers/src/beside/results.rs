@@ -48,11 +48,13 @@ pub struct Results {
 }
 
 impl Results {
-    /// Notes one trial.
-    pub fn add(&mut self, key: Key, library: &str, usec: f64, wrong: bool) {
-        if wrong {
-            self.wrong.insert((key, library.to_owned()));
-        }
+    /// Notes a wrong result.
+    pub fn is_wrong(&mut self, key: Key, library: &str) {
+        self.wrong.insert((key, library.to_owned()));
+    }
+
+    /// Notes the time of one trial.
+    pub fn add(&mut self, key: Key, library: &str, usec: f64) {
         let row = self.rows.entry(key).or_default();
         let rounds = row.rounds.entry(library.to_owned()).or_default();
         // The time of rewriting the input is taken off, so noise may leave less than nothing.
@@ -171,10 +173,10 @@ pub mod tests {
                 cell,
             };
             for round in [0.9, 1.0, 1.5] {
-                results.add(key, OURS, ours * round, false);
-                results.add(key, "openmpi", peer * round, false);
-                results.add(key, "hidden", 9.0 * peer * round, false);
-                results.add(key, LIMIT, limit * round, false);
+                results.add(key, OURS, ours * round);
+                results.add(key, "openmpi", peer * round);
+                results.add(key, "hidden", 9.0 * peer * round);
+                results.add(key, LIMIT, limit * round);
             }
         }
         results.named.insert("openmpi".to_owned());

@@ -7,7 +7,7 @@ use crate::group::{Answer, Group};
 use crate::results::{Key, LIMIT, OURS, Results};
 use crate::stop;
 
-/// How often a round of a cell is tried before it is kept although the cores were moved meanwhile. Some hosts move them
+/// How often a round of a cell is tried at most: the last is kept although the cores were moved meanwhile. Some hosts move them
 /// every few seconds, and a round of large messages takes as long.
 pub const TRIES: usize = 5;
 
@@ -23,9 +23,9 @@ pub fn visit(
     round: usize,
     results: &mut Results,
 ) -> Result<()> {
-    // Nobody is always the first after another cell.
-    let turn = round % groups.len().max(1);
     for attempt in 1..=TRIES {
+        // Nobody is always the first after another cell. Of those that are left: some may have gone in the attempt before.
+        let turn = round % groups.len().max(1);
         let mut tried = Try {
             answers: Vec::new(),
             round_trip: round_trip(),
@@ -35,6 +35,7 @@ pub fn visit(
         let done = tried.measure(groups, key, quick, round == 0, results, attempt < TRIES);
         let back = turn.min(groups.len());
         groups.rotate_right(back);
+        tried.tell_wrong(key, results);
         done?;
         if tried.is_steady || attempt == TRIES || stop::asked() {
             tried.keep(key, results);
@@ -97,9 +98,16 @@ impl Try {
         broken.map_or(Ok(()), Err)
     }
 
+    /// What is wrong is so whatever the cores did.
+    fn tell_wrong(&self, key: Key, results: &mut Results) {
+        for (library, _) in self.answers.iter().filter(|(_, answer)| answer.wrong) {
+            results.is_wrong(key, library);
+        }
+    }
+
     fn keep(self, key: Key, results: &mut Results) {
         for (library, answer) in self.answers {
-            results.add(key, &library, answer.usec, answer.wrong);
+            results.add(key, &library, answer.usec);
         }
         results.round_trips.extend(self.round_trip);
         results.unsteady += usize::from(!self.is_steady);

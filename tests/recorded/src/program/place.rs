@@ -82,13 +82,13 @@ impl Places {
                 (index % u64::from(SLOTS)) as u32,
             );
             let owner = match from.checked_sub(self.ranks) {
+                // Nobody sends to itself.
+                None if from == *rank => Owner::Shown { rank: *rank },
                 None => Owner::Slot {
                     rank: *rank,
                     from,
                     number,
                 },
-                // Nobody sends to itself.
-                Some(to) if to == *rank => Owner::Shown { rank: *rank },
                 Some(_) => Owner::SendSlot { rank: *rank },
             };
             return (within + bytes <= SLOT_BYTES).then_some((owner, address - within));
