@@ -6,9 +6,9 @@
 //! [`NEAR`] bytes behind the source, modulo a page, it moves 3 GB/s instead of 60 on Zen 3 (glibc bug 30994; 2.39 no longer
 //! uses the instruction there, what most machines run does). That is no rare case: `malloc` gives memory of more than
 //! 128 KiB 16 bytes behind a page's start, and what is copied there out of memory that starts with a page is off by just so
-//! much. And what comes from memory, or from another core, it fetches slowly: on an EPYC 9004 7 GB/s out of memory that
-//! the other core has just written past its caches, where a loop of vectors copies 15 to 20, and 20 instead of 35 out of the
-//! other core's cache. So on such processors a loop of vectors copies all that is longer than 2 KiB.
+//! much. And what comes from memory, or from another core, it fetches slowly: on an EPYC 9004 9 GB/s of what the other core
+//! has just written past its caches, where a loop of vectors copies 15, and 34 instead of 42 of what it wrote through them,
+//! if the two share a cache. So on such processors a loop of vectors copies all that is longer than 2 KiB.
 //! `cargo bench -p unisono-copy` shows it (`offsets` and `fetched`).
 //!
 //! The same holds for the kernel's copies, those of `process_vm_readv` for one. Nothing here changes them, but
