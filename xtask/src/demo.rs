@@ -9,12 +9,8 @@ use crate::run::{cargo, run};
 use crate::{root, target};
 
 pub fn demo(ranks: u32) -> Result<()> {
-    run(&mut cargo(&[
-        "build",
-        "--release",
-        "--workspace",
-        "--quiet",
-    ]))?;
+    // Not quietly: the first time it takes some minutes.
+    run(&mut cargo(&["build", "--release", "--workspace"]))?;
     let since = Instant::now();
     let cli = target(false).join("unisono");
     let ops = "all_reduce,all_gather,reduce_scatter,broadcast";
