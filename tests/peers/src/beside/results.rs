@@ -49,7 +49,7 @@ pub struct Results {
 
 impl Results {
     /// Notes a wrong result.
-    pub fn is_wrong(&mut self, key: Key, library: &str) {
+    pub fn add_wrong(&mut self, key: Key, library: &str) {
         self.wrong.insert((key, library.to_owned()));
     }
 

@@ -7,8 +7,8 @@ use crate::group::{Answer, Group};
 use crate::results::{Key, LIMIT, OURS, Results};
 use crate::stop;
 
-/// How often a round of a cell is tried at most: the last is kept although the cores were moved meanwhile. Some hosts move them
-/// every few seconds, and a round of large messages takes as long.
+/// How often a round of a cell is tried at most: the last is kept although the cores were moved meanwhile. Some hosts move
+/// them every few seconds, and a round of large messages takes as long.
 pub const TRIES: usize = 5;
 
 /// A library that is so many times slower than the fastest in the first round is not called for
@@ -101,7 +101,7 @@ impl Try {
     /// What is wrong is so whatever the cores did.
     fn tell_wrong(&self, key: Key, results: &mut Results) {
         for (library, _) in self.answers.iter().filter(|(_, answer)| answer.wrong) {
-            results.is_wrong(key, library);
+            results.add_wrong(key, library);
         }
     }
 
