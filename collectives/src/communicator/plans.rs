@@ -1,12 +1,13 @@
 //! The plan of a call: chosen once for each shape of call, and kept.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use unisono_plan::cost::Picoseconds;
 use unisono_plan::geometry::Sizes;
-use unisono_plan::select::{self, Front, Overrides, SelectError, Selection};
+use unisono_plan::select::{self, Front, Override, Overrides, SelectError, Selection};
 use unisono_plan::{
     Action, Geometry, GeometryError, Op, Program, Shape, Template, generate_reduce_alone,
 };
@@ -19,7 +20,7 @@ use super::shared::{Shared, mix};
 use super::start::Request;
 use super::support;
 use crate::error::{Error, Result};
-use crate::execute::{Answered, Direct, Past, Planned};
+use crate::execute::{Answered, Direct, LONG_MESSAGE, Past, Planned};
 use crate::reduction::{How, Order};
 use crate::signature::CallKind;
 use crate::{Algorithm, DataType, ReduceOp, Reduction, ReductionKind};
@@ -116,6 +117,7 @@ struct Kept {
 const UNANSWERED: u64 = 16 << 10;
 
 /// What was chosen for a call.
+#[derive(Clone)]
 struct Choice {
     template: Template,
     windowed: bool,
@@ -197,9 +199,15 @@ impl Shared {
         let geometry = self
             .cut(key, &program, &choice)
             .map_err(|e| unsupported(e.to_string()))?;
-        let mut hash = mix(choice.pieces
-            ^ choice.template.digest()
-            ^ u64::from(choice.windowed) << 55
+        let points = !key.op.is_collective() && bytes >= LONG_MESSAGE;
+        // Whether a message lies in a window is said with it: its receiver has the plan that passes slots.
+        let agreed = match points && choice.windowed {
+            true => self.choose_staged(key, bytes)?,
+            false => choice.clone(),
+        };
+        let mut hash = mix(agreed.pieces
+            ^ agreed.template.digest()
+            ^ u64::from(agreed.windowed) << 55
             ^ u64::from(self.fabric.shares_cores()) << 54
             ^ self.slot_bytes.rotate_left(17));
         if key.kind != CallKind::AllToAllV {
@@ -228,6 +236,7 @@ impl Shared {
             reads: choice.template.reads_peers() && self.size() > 1,
             shown: choice.template.shows_puts() && self.size() > 1,
             tells,
+            points,
             hash: hash as u32,
             past: Past::of(
                 &program,
@@ -267,6 +276,15 @@ impl Shared {
         Ok(own)
     }
 
+    /// The same of a message of which nothing lies in windows, whatever is forced for those that do.
+    fn choose_staged(&self, key: &Key, bytes: u64) -> Result<Choice> {
+        let key = Key {
+            windows: false,
+            ..key.clone()
+        };
+        self.choose(&key, bytes)
+    }
+
     /// The algorithm, and how the message is cut.
     fn choose(&self, key: &Key, bytes: u64) -> Result<Choice> {
         if key.kind == CallKind::AllToAllV {
@@ -291,7 +309,7 @@ impl Shared {
         };
         let chosen = match key.forced {
             None => {
-                let selection = self.select(&request, &self.overrides)?;
+                let selection = self.select(&request, &self.forced_for(key.op, key.windows))?;
                 selection.winner().clone()
             }
             Some(Forced {
@@ -325,8 +343,26 @@ impl Shared {
                 let pieces = whole.pieces_for(blocks, element, choice.put_bytes)?;
                 whole.in_pieces(pieces)
             }
+            // One signal says where the message lies.
+            _ if choice.windowed && !key.op.is_collective() => whole.in_pieces(1),
             _ => whole.in_pieces(choice.pieces),
         }
+    }
+
+    /// What is forced. Of a message that lies in windows or not its sender alone knows, so that who receives it obeys what
+    /// is forced of windows by waiting for what the sender says.
+    fn forced_for(&self, op: Op, windows: bool) -> Cow<'_, Overrides> {
+        if op.is_collective() || windows {
+            return Cow::Borrowed(&self.overrides);
+        }
+        let rules = self.overrides.rules.iter().cloned();
+        let rules = rules.map(|rule| Override {
+            windowed: None,
+            ..rule
+        });
+        Cow::Owned(Overrides {
+            rules: rules.collect(),
+        })
     }
 
     fn select(&self, request: &select::Request, overrides: &Overrides) -> Result<Selection> {
@@ -336,7 +372,7 @@ impl Shared {
 
     fn explain(&self, op: Op, bytes: u64, dtype: DataType, windows: bool) -> Result<Explanation> {
         self.check_ranks(op)?;
-        let windows = windows && self.goes_over_windows(op);
+        let windows = windows && self.goes_over_windows(op, bytes);
         let request = select::Request {
             op,
             bytes,
@@ -347,7 +383,7 @@ impl Shared {
             deterministic: self.world.options.deterministic,
         };
         Ok(Explanation {
-            selection: self.select(&request, &self.overrides)?,
+            selection: self.select(&request, &self.forced_for(op, windows))?,
             notes: self.notes(),
         })
     }

@@ -16,10 +16,9 @@ use super::plans::Plans;
 use super::refused::Refused;
 use super::stopped::Stopped;
 use super::support::Support;
-use super::window::Windows;
 use super::wire;
 use crate::error::{Error, Mismatch, RankStatus, Result, Timeout};
-use crate::execute::{Asides, Lane, OnFailure, is_abort};
+use crate::execute::{Asides, Lane, OnFailure, Windows, is_abort};
 use crate::progress::{Policy, Watch};
 use crate::signature::{Call, CallKind};
 use crate::world::World;
@@ -54,7 +53,7 @@ pub(crate) struct Shared {
     /// What the user forces in this communicator.
     pub overrides: Overrides,
     pub plans: Plans,
-    pub windows: Windows,
+    pub windows: Arc<Windows>,
     pub asides: Asides,
     /// Who has let go of windows since a failure.
     let_go: LetGo,
@@ -125,6 +124,7 @@ impl Shared {
         let let_go = LetGo::new(lane.lock().fetching());
         let stopped = Stopped::new(&world.graph, &members, lane.lock().sharing());
         let asides = Asides::new(world.options.memory.budget);
+        let windows = lane.lock().windows().clone();
         let all_cpus = members.iter().all(|member| world.is_cpu(*member));
         // A recorded call has no work of the host's.
         let tells = unrecorded.is_some() && all_cpus;
@@ -137,7 +137,7 @@ impl Shared {
             lane,
             fabric,
             plans: Plans::default(),
-            windows: Windows::default(),
+            windows,
             asides,
             let_go,
             stopped,

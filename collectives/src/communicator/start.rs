@@ -13,7 +13,7 @@ use super::shared::{Shared, mix};
 use super::window::{InPlace, Starts, Windowed};
 use crate::error::{Error, Result};
 use crate::execute::{
-    Aside, CallShape, Ended, Flag, Gate, Key, Mark, Op, Planned, State, Target, held,
+    Aside, CallShape, Ended, Flag, Gate, Key, LONG_MESSAGE, Mark, Op, Planned, State, Target, held,
 };
 use crate::progress::{Policy, progress};
 use crate::reduction::How;
@@ -41,6 +41,15 @@ pub(super) struct Request<'a> {
 impl Request<'_> {
     pub(super) fn kind(&self) -> Option<ReductionKind> {
         self.reduction.as_ref().map(Reduction::kind)
+    }
+
+    /// Bytes of the larger buffer.
+    fn bytes(&self) -> u64 {
+        let elements = match self.asked.sizes {
+            Sizes::Equal(count) => count,
+            Sizes::Parts(parts) => parts.iter().sum(),
+        };
+        elements.saturating_mul(self.dtype.size() as u64)
     }
 
     /// What makes the next request like this one, where there are `windows` or none; `None` for one that each time is
@@ -83,7 +92,8 @@ pub(super) struct Checked<'a> {
 #[derive(Default)]
 struct Reached {
     windowed: Option<Windowed>,
-    /// Of the root of a reduce over windows: the window with its output, and where in it.
+    /// Of the root of a reduce over windows the window with its output, and where in it; of who sends a message that
+    /// with the message.
     told: [u64; 2],
     /// Room for input that they would find overwritten.
     aside: Option<Aside>,
@@ -356,7 +366,10 @@ impl Shared {
 
     /// Whether the next request like this one can run at once with this plan, wherever its buffers lie.
     fn can_repeat(&self, shape: &CallShape, request: &Request<'_>, planned: &Planned) -> bool {
-        let for_windows = || self.plan(request, true, false);
+        let for_windows = || {
+            let windows = self.goes_over_windows(shape.op, shape.bytes());
+            self.plan(request, windows, false)
+        };
         planned.direct.is_some()
             && (!shape.windows
                 || for_windows().is_ok_and(|all| !all.windowed && all.hash == planned.hash))
@@ -375,7 +388,7 @@ impl Shared {
             // What peers read there is not scaled.
             Some(ReductionKind::ScaledSum) => None,
             _ if ends.input == ends.output && !op.runs_in_place(true) => None,
-            _ if !self.goes_over_windows(op) => None,
+            _ if !op.is_collective() || !self.goes_over_windows(op, 0) => None,
             // Where the output lies only the root knows.
             _ if matches!(op, PlanOp::Reduce { .. }) => {
                 self.windows.find(Ends { output: 0, ..ends }, InPlace::No)
@@ -383,11 +396,12 @@ impl Shared {
             _ => self.windows.find(ends, self.in_place(request)),
         };
         let is_told_of = matches!(op, PlanOp::Reduce { root } if root == self.rank);
-        let told = match is_told_of && windowed.is_some() {
-            true => self.windows.told(ends.output),
-            false => [0; 2],
+        let (told, points) = match windowed.is_some() && is_told_of {
+            true => (self.windows.told(ends.output), false),
+            false => self.points(op, request.bytes(), ends.input),
         };
-        let planned = self.plan(request, windowed.is_some(), is_told_of && told == [0; 2])?;
+        let in_windows = windowed.is_some() || points;
+        let planned = self.plan(request, in_windows, is_told_of && told == [0; 2])?;
         let windowed = windowed.filter(|_| planned.windowed);
         // Peers read this rank's input while this rank writes its output.
         let is_overwritten = ends.input == ends.output && !op.runs_in_place(true);
@@ -405,13 +419,27 @@ impl Shared {
         ))
     }
 
+    /// Where a message of so many bytes lies in a window, and whether its receiver should take it from there.
+    fn points(&self, op: PlanOp, bytes: u64, input: u64) -> ([u64; 2], bool) {
+        let PlanOp::Send { to } = op else {
+            return ([0; 2], false);
+        };
+        if bytes < LONG_MESSAGE || !self.windows.has_any() {
+            return ([0; 2], false);
+        }
+        let told = self.windows.told(input);
+        let forced = self.overrides.find(op, bytes);
+        let points = told != [0; 2]
+            && match forced.and_then(|rule| rule.windowed) {
+                Some(_) => self.goes_over_windows(op, bytes),
+                None => self.lane.lock().should_point(to, bytes),
+            };
+        (told, points)
+    }
+
     /// Room for the input of a request.
     fn aside(&self, request: &Request<'_>) -> Result<Aside> {
-        let elements = match request.asked.sizes {
-            Sizes::Equal(count) => count,
-            Sizes::Parts(parts) => parts.iter().sum(),
-        };
-        let bytes = elements.saturating_mul(request.dtype.size() as u64);
+        let bytes = request.bytes();
         Ok(Aside {
             of: request.asked.ends.input,
             bytes,
@@ -445,6 +473,9 @@ impl Shared {
                 op.aside = Some(aside);
             }
             op.ends = Some(Box::new([op.input, op.output]));
+        }
+        if op.planned.windowed && matches!(op.planned.program.op, PlanOp::Send { .. }) {
+            op.ends = Some(Box::new(told));
         }
         if op.planned.tells
             && let PlanOp::Reduce { root } = op.planned.program.op

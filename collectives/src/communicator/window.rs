@@ -4,12 +4,12 @@
 //! Buffers in a window are found by their address, so the calls are the same. The rule: if a call's
 //! buffers lie in windows on one rank, they do on all, at the same offsets; a call that breaks it
 //! fails with a mismatch that names both ranks. Of a reduce that goes for the inputs: the output is the
-//! root's alone, which may have it in any window, or in none.
+//! root's alone, which may have it in any window, or in none. And a message may go from a window to any memory, and to a window
+//! from any: its sender says where it lies (`execute/pointed.rs`).
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use unisono_hal::{ExportKind, Memory, MemoryKind, MemoryRequest};
 use unisono_plan::Op;
@@ -20,27 +20,7 @@ use super::shared::mix;
 use super::{Communicator, Shared};
 use crate::Element;
 use crate::error::{Error, Result};
-use crate::execute::{PeerBuffers, Seen};
-
-/// The windows of one communicator.
-#[derive(Default)]
-pub(crate) struct Windows {
-    any: AtomicBool,
-    /// Peers have, or had, one of them mapped.
-    reached: AtomicBool,
-    all: Mutex<Vec<Arc<Inner>>>,
-    /// Windows made so far: making one is collective, so the numbers agree.
-    made: AtomicU64,
-}
-
-struct Inner {
-    number: u64,
-    memory: Memory,
-    /// Where each rank's part of the window is seen from here; empty if not all can be mapped.
-    bases: Vec<u64>,
-    /// What keeps `bases` mapped.
-    _imports: Vec<Memory>,
-}
+use crate::execute::{LONG_MESSAGE, Mapped, PeerBuffers, Windows};
 
 /// Buffers of one call that lie in windows on every rank.
 pub(super) struct Windowed {
@@ -94,19 +74,16 @@ impl Windows {
             InPlace::InputInOutput(_) => Ends { input: 0, ..ends },
             InPlace::OutputInInput(_) => Ends { output: 0, ..ends },
         };
-        let all = self.lock();
-        let find = |address: u64| {
-            all.iter()
-                .find(|w| !w.bases.is_empty() && contains(&w.memory, address))
-        };
+        let all = self.all();
+        let find = |address: u64| all.iter().find(|window| window.is_reached_at(address));
         let input = (whole.input != 0).then(|| find(whole.input));
         let output = (whole.output != 0).then(|| find(whole.output));
         let (input, output) = (flatten(input)?, flatten(output)?);
         let ranks = input.or(output)?.bases.len();
         let offset =
-            |w: Option<&Arc<Inner>>, address: u64| w.map_or(0, |w| address - w.memory.base());
+            |w: Option<&Arc<Mapped>>, address: u64| w.map_or(0, |w| address - w.memory.base());
         let [from, to] = [offset(input, whole.input), offset(output, whole.output)];
-        let base = |w: Option<&Arc<Inner>>, rank: usize, offset: u64| {
+        let base = |w: Option<&Arc<Mapped>>, rank: usize, offset: u64| {
             w.map_or(0, |w| w.bases[rank] + offset)
         };
         let peers = (0..ranks).map(|rank| {
@@ -123,7 +100,7 @@ impl Windows {
                 },
             }
         });
-        let number = |w: Option<&Arc<Inner>>| w.map_or(0, |w| w.number);
+        let number = |w: Option<&Arc<Mapped>>| w.map_or(0, |w| w.number);
         let key = [number(input), from, number(output), to]
             .into_iter()
             .fold(0, |key, part| mix(key ^ part));
@@ -131,59 +108,6 @@ impl Windows {
             peers: peers.collect(),
             key,
         })
-    }
-
-    /// What a root tells of its output: the number of a window that peers reach, or 0, and where in it.
-    pub(super) fn told(&self, output: u64) -> [u64; 2] {
-        let all = self.lock();
-        let window = all
-            .iter()
-            .find(|w| !w.bases.is_empty() && contains(&w.memory, output));
-        window.map_or([0; 2], |w| [w.number, output - w.memory.base()])
-    }
-
-    /// A rank's windows, as seen from here.
-    pub(super) fn of(&self, rank: u32) -> Box<[Seen]> {
-        let seen = |window: &Arc<Inner>| {
-            window.bases.get(rank as usize).map(|base| Seen {
-                number: window.number,
-                base: *base,
-                bytes: window.memory.len(),
-            })
-        };
-        self.lock().iter().filter_map(seen).collect()
-    }
-
-    /// Whether there are any.
-    #[inline]
-    pub(super) fn has_any(&self) -> bool {
-        self.any.load(Ordering::Relaxed)
-    }
-
-    /// The number of the next window.
-    fn next_number(&self) -> u64 {
-        self.made.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    /// Whether peers may reach memory of this rank directly.
-    pub(super) fn are_reached(&self) -> bool {
-        self.reached.load(Ordering::Relaxed)
-    }
-
-    fn add(&self, window: Arc<Inner>) {
-        if !window.bases.is_empty() {
-            self.reached.store(true, Ordering::Relaxed);
-        }
-        self.lock().push(window);
-        self.any.store(true, Ordering::Relaxed);
-    }
-
-    fn remove(&self, window: &Arc<Inner>) {
-        self.lock().retain(|w| !Arc::ptr_eq(w, window));
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Inner>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -196,14 +120,10 @@ fn flatten<T>(end: Option<Option<T>>) -> Option<Option<T>> {
     }
 }
 
-fn contains(memory: &Memory, address: u64) -> bool {
-    (memory.base()..memory.base() + memory.len()).contains(&address)
-}
-
 /// A window's memory on this rank: a slice, where the CPU can reach it.
 pub struct Window<T> {
     shared: Arc<Shared>,
-    inner: Arc<Inner>,
+    inner: Arc<Mapped>,
     len: usize,
     elements: PhantomData<T>,
 }
@@ -211,7 +131,7 @@ pub struct Window<T> {
 /// Memory of the caller's that is registered for as long as this lives.
 pub struct Registration {
     shared: Arc<Shared>,
-    inner: Arc<Inner>,
+    inner: Arc<Mapped>,
 }
 
 impl Communicator {
@@ -247,7 +167,7 @@ impl Communicator {
         let (bases, imports) = self.import_all(&memory, &all);
         // Plans over windows need all pairs: if one rank cannot map another, nobody uses them.
         let mapped = shared.exchange(&[u8::from(!bases.is_empty())])?;
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(Mapped {
             number: shared.windows.next_number(),
             memory,
             bases: if mapped.iter().all(|m| m.as_slice() == [1]) {
@@ -255,15 +175,18 @@ impl Communicator {
             } else {
                 Vec::new()
             },
-            _imports: imports,
+            imports,
         });
         shared.windows.add(inner.clone());
-        Ok(Window {
+        // Nobody sends from it before all know it: who receives need not be in this call.
+        let window = Window {
             shared: shared.clone(),
             inner,
             len,
             elements: PhantomData,
-        })
+        };
+        shared.exchange(b"known")?;
+        Ok(window)
     }
 
     /// Where this rank sees each rank's memory; empty if not all can be mapped.
@@ -320,11 +243,11 @@ impl Communicator {
                 });
             }
         };
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(Mapped {
             number: self.shared.windows.next_number(),
             memory,
             bases: Vec::new(),
-            _imports: Vec::new(),
+            imports: Vec::new(),
         });
         self.shared.windows.add(inner.clone());
         Ok(Registration {
@@ -390,10 +313,17 @@ impl Registration {
 }
 
 impl Shared {
-    /// Whether an operation may go over windows here.
-    pub(super) fn goes_over_windows(&self, op: Op) -> bool {
-        // Of a reduce the root tells where its output is.
-        !matches!(op, Op::Reduce { .. }) || self.tells
+    /// Whether an operation on a message of so many bytes may go over windows here.
+    pub(super) fn goes_over_windows(&self, op: Op, bytes: u64) -> bool {
+        match op {
+            // Of a reduce the root tells where its output is.
+            Op::Reduce { .. } => self.tells,
+            // Of a message the sender says where it is, to a rank that listens.
+            Op::Send { to } => bytes >= LONG_MESSAGE && self.lane.lock().may_point(to),
+            // And which way it comes.
+            Op::Recv { .. } => false,
+            _ => true,
+        }
     }
 
     /// Waits until no rank has anything under way, before something that waits for all that a device has

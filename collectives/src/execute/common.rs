@@ -9,6 +9,7 @@ use super::direct::{Answers, Direct, Owed};
 use super::lower::{BATCH, Waiting};
 use super::op::Planned;
 use super::peer::{Own, Peer, Way};
+use super::windows::Windows;
 use crate::error::Result;
 
 /// What the tracks of one rank share.
@@ -34,6 +35,8 @@ pub(super) struct Common {
     scratch: Option<Memory>,
     /// Scratch that was too small for a later op; ops in flight may still use it.
     pub outgrown: Vec<Memory>,
+    /// The communicator's windows, from which messages may be taken.
+    pub windows: Arc<Windows>,
 }
 
 impl Common {
@@ -61,6 +64,7 @@ impl Common {
             number: 0,
             scratch: None,
             outgrown: Vec::new(),
+            windows: Arc::default(),
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod fetch;
 mod land;
+mod point;
 mod read;
 mod show;
 
@@ -16,6 +17,7 @@ use unisono_plan::{Action, Blocks, Buffer, Op as PlanOp, Place, Step, Value, ir}
 use super::op::Op;
 use super::peer::{Lies, Own, Peer, Way, credit};
 use super::place::{Resolved, Run, merged};
+use super::pointed::Message;
 use super::track::Deferred;
 use super::unchecked::Unchecked;
 use crate::reduction::{How, Reduction};
@@ -94,7 +96,7 @@ pub(crate) enum Lowered {
     All,
     /// The batch is full.
     Full,
-    /// The rest hangs on what the root tells, which is known once the stream is past what was written.
+    /// The rest hangs on what is known once the stream is past what was written: what a peer tells, how long something took.
     Untold,
 }
 
@@ -109,7 +111,17 @@ impl Lowering<'_> {
                 self.stream.copy(aside.memory.base(), aside.of, aside.bytes);
             }
         }
-        let rounds = geometry.pieces() + u64::from(program.max_skew);
+        let rounds = match op.message {
+            Message::InWindow { address, .. } => {
+                self.copy_message(op, address);
+                return Lowered::Untold;
+            }
+            Message::Taken(took) => {
+                self.give_message_back(op, took);
+                0
+            }
+            _ => geometry.pieces() + u64::from(program.max_skew),
+        };
         while cursor.round < rounds {
             while let Some(step) = program.at(cursor.step) {
                 if op.planned.scaled
@@ -121,10 +133,9 @@ impl Lowering<'_> {
                 if let Some(piece) = cursor.round.checked_sub(u64::from(step.skew))
                     && piece < geometry.pieces_of(&step.action, program.ranks)
                 {
-                    if op
-                        .target
-                        .as_ref()
-                        .is_some_and(|told| told.holds(&step.action))
+                    let target = op.target.as_ref();
+                    if target.is_some_and(|told| told.holds(&step.action))
+                        || self.hangs_on_message(op, &step.action)
                     {
                         self.signal_late();
                         return Lowered::Untold;
@@ -145,6 +156,7 @@ impl Lowering<'_> {
             cursor.round += 1;
         }
         self.signal_late();
+        self.await_taken(op);
         self.settle_all(op);
         op.after.iter().for_each(|mark| mark.write(self.stream));
         Lowered::All
@@ -330,6 +342,7 @@ impl Lowering<'_> {
         }
         if words.is_some() {
             self.tell_ends(op, to);
+            self.point(op, to);
         }
         if !posted
             && is_large

@@ -21,6 +21,7 @@ mod op;
 mod past;
 mod peer;
 mod place;
+mod pointed;
 mod record;
 mod recorded;
 mod repeat;
@@ -28,6 +29,7 @@ mod state;
 mod told;
 mod track;
 mod unchecked;
+mod windows;
 
 use unisono_hal::Batch;
 
@@ -40,9 +42,11 @@ pub(crate) use mark::{Flag, Gate, Mark};
 pub(crate) use op::{Op, PeerBuffers, Planned};
 pub(crate) use past::Past;
 pub(crate) use peer::{Fetch, Near, Own, Peer, Posted, SIGNAL_WINDOW, SLOTS_WINDOW, Way};
+pub(crate) use pointed::LONG_MESSAGE;
 pub(crate) use repeat::{CallShape, Ended, Key};
 pub(crate) use state::{HEARD, State};
-pub(crate) use told::{Seen, Target};
+pub(crate) use told::Target;
+pub(crate) use windows::{Mapped, Windows};
 
 #[allow(
     unsafe_code,

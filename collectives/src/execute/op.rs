@@ -9,6 +9,7 @@ use unisono_plan::{Algorithm, Blocks, Geometry, Op as PlanOp, Program, Shape};
 
 use super::aside::Aside;
 use super::mark::Mark;
+use super::pointed::Message;
 use super::told::Target;
 
 use super::direct::Direct;
@@ -40,6 +41,8 @@ pub(crate) struct Planned {
     pub shown: bool,
     /// Whether the root tells the others where its output is.
     pub tells: bool,
+    /// Whether the first put of a message says where it lies, between ranks that may.
+    pub points: bool,
     /// A hash of all that ranks must agree on about how it runs.
     pub hash: u32,
     /// What of the output is written past the caches.
@@ -74,6 +77,11 @@ impl Planned {
             (of.unanswered.as_ref()).is_some_and(|unanswered| Arc::ptr_eq(unanswered, plan))
         };
         Arc::ptr_eq(self, other) || is_of(self, other) || is_of(other, self)
+    }
+
+    /// Bytes of the larger buffer.
+    pub(super) fn bytes_of_buffer(&self) -> u64 {
+        self.geometry.count() * self.element
     }
 
     /// Bytes of scratch that one piece in flight needs.
@@ -153,10 +161,12 @@ pub(crate) struct Op {
     /// By rank; empty unless the plan is windowed.
     pub peers: Arc<[PeerBuffers]>,
     /// What peers are told: of a plan whose ranks read each other's buffers `input` and `output`, of one whose root tells
-    /// where its output is that.
+    /// where its output is that, of a message in a window where it lies there.
     pub ends: Option<Box<[u64; 2]>>,
     /// What the root has told.
     pub target: Option<Box<Target>>,
+    /// Where a message lies that is received.
+    pub message: Message,
     /// What is first copied to where `input` is then.
     pub aside: Option<Aside>,
     /// How contributions are combined; a user's function lives as long as this.
@@ -210,6 +220,7 @@ impl Planned {
             reads: false,
             shown: false,
             tells: false,
+            points: false,
             hash: 0,
             past: None,
             direct: None,
@@ -244,6 +255,7 @@ impl Op {
             peers: Arc::default(),
             ends: None,
             target: None,
+            message: Message::Untold,
             aside: None,
             reduction: None,
             keep: None,

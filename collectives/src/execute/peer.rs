@@ -2,6 +2,7 @@
 //! have been used.
 
 mod lines;
+mod pointed;
 mod posted;
 mod recorded;
 mod room;
@@ -20,6 +21,7 @@ use super::place::Run;
 use crate::arena::{self, Arena, Counter};
 use crate::progress::Alongside;
 pub(in crate::execute) use lines::{Line, Plain};
+pub(in crate::execute) use pointed::pace_of;
 pub(in crate::execute) use posted::Goes;
 #[cfg(test)]
 pub(in crate::execute) use posted::most_held;
@@ -133,6 +135,8 @@ pub(crate) struct Peer {
     pub early: bool,
     /// Puts received when the last was asked to land elsewhere, that one included.
     asked: u64,
+    /// How fast the peer takes messages from windows.
+    paces: pointed::Paces,
     /// Groups that the peer, or this rank itself, has shown so far.
     pub shown: u64,
     /// Of this rank itself: puts of the group that has begun.
@@ -263,6 +267,7 @@ impl Peer {
             lies: Lies::Here,
             early: false,
             asked: 0,
+            paces: pointed::Paces::default(),
             shown: 0,
             of_group: 0,
             messages_sent: 0,
@@ -595,6 +600,11 @@ impl Peer {
 
     /// Tells the peer that puts were given back.
     pub(super) fn release(&mut self, own: &Own, stream: &mut Batch) {
+        self.release_with(own, stream, None);
+    }
+
+    /// The same with words, over a mapped link.
+    pub(super) fn release_with(&mut self, own: &Own, stream: &mut Batch, words: Option<[u64; 3]>) {
         let (rank, near) = (self.rank, self.near);
         if let Some(further) = self.slot_credits {
             self.release_slot(own, stream, further);
@@ -604,7 +614,9 @@ impl Peer {
         let counter = self.counter(own, Counter::CreditSignal);
         match &mut self.way {
             Way::Own => {}
-            Way::Mapped { signal, bell, .. } => stream.signal(*signal + flag, counter, *bell, None),
+            Way::Mapped { signal, bell, .. } => {
+                stream.signal(*signal + flag, counter, *bell, words);
+            }
             Way::Posted(posted) => {
                 ring(own, rank, near, stream, &mut posted.batch);
                 posted.batch.put(&credit(own));

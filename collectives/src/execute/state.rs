@@ -19,6 +19,7 @@ use super::peer::{Ended, Own, Peer, Posted, Way};
 use super::recorded::Recorded;
 use super::repeat::Repeats;
 use super::track::{BUDGET, Fed, Track};
+use super::windows::Windows;
 use crate::error::{Error, Mismatch, RankStatus, Result};
 use crate::progress::Lag;
 use crate::signature::{Call, CallKind};
@@ -80,6 +81,25 @@ impl State {
             looked_elsewhere: None,
             holdings,
         }
+    }
+
+    /// The communicator's windows.
+    pub(crate) fn windows(&self) -> &Arc<Windows> {
+        &self.common.windows
+    }
+
+    /// Whether what is sent to a rank may lie in a window.
+    pub(crate) fn may_point(&self, to: u32) -> bool {
+        self.common
+            .peers
+            .get(to as usize)
+            .is_some_and(Peer::may_point)
+    }
+
+    /// Whether the next message of so many bytes to a rank should lie in a window.
+    pub(crate) fn should_point(&mut self, to: u32, bytes: u64) -> bool {
+        let peer = self.common.peers.get_mut(to as usize);
+        peer.is_some_and(|peer| peer.may_point() && peer.should_point(bytes))
     }
 
     /// Appends an op.

@@ -9,13 +9,15 @@ use std::sync::Arc;
 
 use unisono_abi::stream_can;
 use unisono_hal::{Batch, Device, DeviceKind, Put, Queue, Stream};
+use unisono_plan::Op as PlanOp;
 
 use super::common::Common;
 use super::direct::{Bound, Buffers, Direct, Handed, Pending, Ran, Running};
 use super::lower::{Cursor, Lands, Late, Lowered, Lowering, Waiting};
 use super::op::{Op, Planned};
-use super::peer::Way;
+use super::peer::{Way, pace_of};
 use super::place::Run;
+use super::pointed::Message;
 use super::unchecked::Unchecked;
 use crate::error::Result;
 use crate::signature::Call;
@@ -44,7 +46,7 @@ pub(super) struct Track {
     /// Not yet fully handed to the stream; the first may be on its way.
     pub queue: VecDeque<Op>,
     lowered: bool,
-    /// The commands behind which is known what the root tells, on which the rest of the op hangs.
+    /// The commands behind which is known what a peer tells, on which the rest of the op hangs.
     untold: Option<u64>,
     /// Handed over: the stream's command count at which each is complete.
     pub flight: VecDeque<(u64, Op)>,
@@ -188,6 +190,7 @@ impl Track {
             Ran::Waits => Fed::All(was_handed),
             Ran::Moved => Fed::All(true),
             Ran::Failed(error) => Fed::Failed(*error),
+            Ran::Wrong(error) => return Err(*error),
         }))
     }
 
@@ -397,12 +400,12 @@ impl Track {
         Ok(true)
     }
 
-    /// Whether a root has told on what the rest of the op hangs: there is something to do, of which the stream does not know.
+    /// Whether a peer has told on what the rest of the op hangs: there is something to do, of which the stream does not know.
     pub(super) fn goes_on(&self) -> bool {
         self.untold.is_some_and(|after| self.finished >= after)
     }
 
-    /// Whether nothing that a root is to tell is waited for. Takes what it has told.
+    /// Whether nothing that a peer is to tell is waited for. Takes what it has told.
     fn is_told(&mut self, common: &Common) -> Result<bool> {
         let Some(after) = self.untold else {
             return Ok(true);
@@ -411,10 +414,18 @@ impl Track {
             return Ok(false);
         }
         self.untold = None;
-        if let Some(op) = self.queue.front_mut()
-            && let Some(target) = &mut op.target
-        {
+        let Some(op) = self.queue.front_mut() else {
+            return Ok(true);
+        };
+        if let Some(target) = &mut op.target {
             target.tell(common.peers[target.root as usize].told(&common.own))?;
+        } else if let PlanOp::Recv { from } = op.planned.program.op {
+            let told = common.peers[from as usize].told(&common.own);
+            let bytes = op.planned.bytes_of_buffer();
+            op.message = match &op.message {
+                Message::InWindow { since, .. } => Message::Taken(pace_of(bytes, since.elapsed())),
+                _ => Message::of(&common.windows, from, told, bytes)?,
+            };
         }
         Ok(true)
     }

@@ -99,6 +99,7 @@ pub fn generate(algorithm: Algorithm, shape: &Shape) -> Result<Program, Unsuppor
         return Ok(b.finish());
     }
     match algorithm {
+        Algorithm::Direct if windowed => direct::build_windowed(&mut b),
         Algorithm::Direct => direct::build(&mut b),
         Algorithm::MeshOneShot | Algorithm::MeshTwoShot if windowed => windows::build(&mut b),
         Algorithm::MeshOneShot => mesh_one_shot::build(&mut b),

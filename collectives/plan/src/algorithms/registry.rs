@@ -127,7 +127,7 @@ impl Algorithm {
         let gathers = matches!(op, Op::AllGather | Op::ReduceScatter);
         let whole = matches!(op, Op::Broadcast { .. } | Op::Reduce { .. });
         let (has, has_windowed) = match self {
-            Algorithm::Direct => (!op.is_collective(), false),
+            Algorithm::Direct => (!op.is_collective(), !op.is_collective()),
             Algorithm::MeshOneShot => (
                 op.is_collective(),
                 gathers || matches!(op, Op::AllToAll | Op::Broadcast { .. }),

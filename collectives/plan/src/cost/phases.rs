@@ -154,7 +154,9 @@ pub(super) fn work(
     };
     let (w, m) = (&mut work, &message);
     match algorithm {
-        Algorithm::MeshOneShot | Algorithm::MeshTwoShot if windowed => mesh::windows(w, op, m),
+        Algorithm::MeshOneShot | Algorithm::MeshTwoShot | Algorithm::Direct if windowed => {
+            mesh::windows(w, op, m);
+        }
         Algorithm::Direct => mesh::direct(w, m),
         Algorithm::MeshOneShot => mesh::one_shot(w, op, m),
         Algorithm::MeshTwoShot => mesh::two_shot(w, op, m),

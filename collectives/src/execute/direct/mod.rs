@@ -118,6 +118,8 @@ enum Move {
         land: Option<Spot>,
         shown: bool,
     },
+    /// Of a long message's first put, which has come: whether the message lies in a window, and is taken from there.
+    Look { from: u32 },
     /// Copies a put of a rank to where it may have landed already.
     Land {
         from: u32,

@@ -139,6 +139,9 @@ impl Resolving<'_> {
                     land: None,
                     shown: self.planned.shows(*blocks),
                 });
+                if self.planned.points && piece == 0 {
+                    self.moves.push(Move::Look { from: *from });
+                }
             }
             Action::Release { from } => self.moves.push(Move::Release {
                 from: *from,

@@ -9,9 +9,11 @@ use unisono_hal::Reduce;
 use unisono_plan::Blocks;
 
 use super::{Direct, Move, Space, Spot, flag, owed};
+use crate::error::Error;
 use crate::execute::common::Common;
 use crate::execute::op::Planned;
-use crate::execute::peer::{Goes, Line, Own, Peer, Way};
+use crate::execute::peer::{Goes, Line, Own, Peer, Way, pace_of};
+use crate::execute::pointed::{IN_SLOTS, Message};
 
 /// A call that runs directly.
 #[derive(Debug, Default)]
@@ -57,6 +59,8 @@ pub(in crate::execute) enum Ran {
     Moved,
     /// The plugin does not combine elements that it said it supports. In a box, so that the others are words.
     Failed(Box<unisono_hal::Error>),
+    /// A peer has told of what is not here.
+    Wrong(Box<Error>),
 }
 
 /// What a wait in the stream does in place of the move that waits.
@@ -208,6 +212,14 @@ impl Running {
                         false => peer.take(&common.own, blocks, u64::from(bytes)),
                     }
                 }
+                Move::Look { from } => match common.take_message(op.planned, from, output) {
+                    Ok(false) => {}
+                    Ok(true) => {
+                        self.next = moves.len();
+                        break;
+                    }
+                    Err(error) => return Some(Ran::Wrong(error)),
+                },
                 Move::Land {
                     from,
                     dst,
@@ -488,6 +500,9 @@ impl Common {
         if let Some(plain) = peer.plain(0) {
             peer.fetch_ahead(plain, bytes);
         }
+        if op.planned.points && words.is_some() && peer.may_point() {
+            peer.point(own, IN_SLOTS);
+        }
         let Line { flag, counter } = peer.raised(own);
         peer.sent += 1;
         // SAFETY: the flag is in the peer's arena, which the lane keeps imported; else as above.
@@ -614,6 +629,43 @@ impl Common {
         // SAFETY: as in `raise`.
         unsafe { flag::raise(flag, counter, None) };
         self.note(bell);
+    }
+
+    /// Takes a message from the window in which its first put says that it lies; false if it passes slots.
+    fn take_message(
+        &mut self,
+        planned: &Planned,
+        from: u32,
+        output: u64,
+    ) -> Result<bool, Box<Error>> {
+        let own = &self.own;
+        let peer = &mut self.peers[from as usize];
+        if !peer.may_point() {
+            return Ok(false);
+        }
+        let bytes = planned.bytes_of_buffer();
+        let message = Message::of(&self.windows, from, peer.told(own), bytes);
+        let Message::InWindow {
+            address,
+            window,
+            since,
+        } = message.map_err(Box::new)?
+        else {
+            return Ok(false);
+        };
+        // SAFETY: the sender leaves the message alone until it is given back, the caller its buffer, and the window
+        // stays mapped meanwhile. Of calls that run so a put has no more bytes than 32 bits say, nor has the message.
+        unsafe { copy(output, address, bytes as u32) };
+        drop(window);
+        let took = pace_of(bytes, since.elapsed());
+        peer.skip_received(own);
+        let Line { flag, counter } = peer.given();
+        // SAFETY: as in `raise`.
+        unsafe { flag::raise(flag, counter, Some(&took)) };
+        if let Way::Mapped { bell, .. } = peer.way {
+            self.note(bell);
+        }
+        Ok(true)
     }
 
     #[inline]

@@ -18,10 +18,15 @@ const TOLD: u64 = PEER_ENDS;
 impl Lowering<'_> {
     /// Before the first signal to a peer: tells it where this rank's buffers are.
     pub(super) fn tell_ends(&mut self, op: &Op, to: u32) {
-        if let Some(ends) = &op.ends {
-            let line = self.peers[to as usize].next_slot(&self.own, Room::Line);
-            self.stream.copy(line, ends.as_ptr() as u64, TOLD);
+        if let Some(ends) = op.ends.as_ref().filter(|_| !op.planned.points) {
+            self.tell(to, ends);
         }
+    }
+
+    /// Two words into the flag's line of the next signal to a peer, which outlive the op.
+    pub(super) fn tell(&mut self, to: u32, words: &[u64; 2]) {
+        let line = self.peers[to as usize].next_slot(&self.own, Room::Line);
+        self.stream.copy(line, words.as_ptr() as u64, TOLD);
     }
 
     /// Behind the first signal of a peer: keeps what it told.

@@ -138,7 +138,7 @@ impl Peer {
     }
 
     /// Whether both are CPUs that write each other's memory.
-    fn shares(&self) -> bool {
+    pub(super) fn shares(&self) -> bool {
         matches!(self.way, Way::Mapped { inline: true, fetch, .. } if fetch == Fetch::default())
     }
 }

@@ -135,6 +135,8 @@ pub(super) fn windows(work: &mut Work, op: Op, m: &Message<'_>) {
             let reducing = fresh(written, m.rest, m.fabric.speeds.reduce);
             round(reducing, read(m.share), m.rest, true);
         }
+        // The sender hears how fast its peer fetches, and does without windows where that is slow.
+        Op::Send { .. } | Op::Recv { .. } => round(mesh.with_fan(1), m.s, Ratio::ZERO, true),
         Op::Broadcast { .. } => {
             // The receivers pull: each core moves its own copy, links leave the root's port.
             let fan = if mesh.by_core { 1 } else { mesh.fan };
