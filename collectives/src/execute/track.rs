@@ -25,6 +25,9 @@ use crate::signature::Call;
 /// Bytes that one poll moves before others have their turn.
 pub(super) const BUDGET: u64 = 1 << 20;
 
+/// A stream that was full is given more when it has finished so many commands, or half of what it had.
+const ENOUGH: u64 = 64;
+
 /// What a posted link is given once the stream has come so far.
 pub(super) struct Deferred {
     /// The stream's command count.
@@ -38,6 +41,8 @@ pub(super) struct Track {
     /// Commands that the stream has finished, as of the last poll.
     pub finished: u64,
     batch: Batch,
+    /// The stream did not take all when it had finished so many commands.
+    full_since: Option<u64>,
     cursor: Cursor,
     pub waiting: VecDeque<Waiting>,
     runs: Vec<Run>,
@@ -77,6 +82,7 @@ impl Track {
             stream,
             finished: 0,
             batch: super::new_batch(),
+            full_since: None,
             cursor: Cursor::default(),
             waiting: VecDeque::new(),
             runs: Vec::new(),
@@ -139,11 +145,12 @@ impl Track {
                 moved |= links(common)?;
                 return Ok(Fed::All(moved));
             }
-            if !self.batch.is_empty() {
+            if !self.batch.is_empty() && self.has_room() {
                 match self.stream.submit(&mut self.batch) {
                     Ok(accepted) => moved |= accepted > 0,
                     Err(error) => return Ok(Fed::Failed(error)),
                 }
+                self.full_since = (!self.batch.is_empty()).then_some(self.finished);
             }
             links(common)?;
             if !self.batch.is_empty() {
@@ -156,6 +163,16 @@ impl Track {
                 }
             }
         }
+    }
+
+    /// Whether it is time to submit: the stream was not full before, or has done much of what it had since. Each try has it
+    /// check all that is left, though it may take little.
+    fn has_room(&self) -> bool {
+        let accepted = self.emitted - self.batch.len() as u64;
+        self.full_since.is_none_or(|then| {
+            let enough = accepted.saturating_sub(then).div_ceil(2).min(ENOUGH);
+            self.finished - then >= enough
+        })
     }
 
     /// Runs what can run directly. `None` if the stream is to be fed instead.
@@ -525,7 +542,7 @@ impl Track {
             self.flight.push_back((u64::MAX, op));
         }
         self.queue.clear();
-        self.untold = None;
+        (self.untold, self.full_since) = (None, None);
         self.batch.clear();
         self.waiting.clear();
         self.held.clear();
