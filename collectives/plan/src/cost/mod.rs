@@ -105,7 +105,7 @@ fn price(work: &phases::Work, pieces: u64, fabric: &Fabric) -> Cost {
     let mut cost = Cost::default();
     let speeds = &fabric.speeds;
     for phase in &work.phases {
-        add_phase(&mut cost, phase, u128::from(pieces.max(1)), speeds);
+        add_phase(&mut cost, phase, work.streamed_ps, pieces.max(1), speeds);
     }
     cost.reduce.0 += total(work.reduced.iter().map(|&bytes| speeds.reduce.time(bytes)));
     cost.transfer.0 += work.stalled_ps;
@@ -127,8 +127,8 @@ fn total(times: impl Iterator<Item = u128>) -> u128 {
     times.fold(0, u128::saturating_add)
 }
 
-fn add_phase(cost: &mut Cost, phase: &Phase, pieces: u128, speeds: &Speeds) {
-    let pattern = &phase.pattern;
+fn add_phase(cost: &mut Cost, phase: &Phase, streamed_ps: u128, pieces: u64, speeds: &Speeds) {
+    let (pattern, pieces) = (&phase.pattern, u128::from(pieces));
     let rounds = u128::from(phase.rounds);
     let fan = u128::from(pattern.fan);
     let port = if pattern.by_core {
@@ -163,6 +163,10 @@ fn add_phase(cost: &mut Cost, phase: &Phase, pieces: u128, speeds: &Speeds) {
         rounds
     };
     let messages = 2 * fan * own_rounds * pieces;
-    let message = pattern.message_ps.max(u128::from(speeds.message_ps));
+    let streamed = match pattern.is_filled() {
+        true => streamed_ps,
+        false => 0,
+    };
+    let message = (pattern.message_ps.max(streamed)).max(u128::from(speeds.message_ps));
     add(&mut cost.messages, messages.saturating_mul(message));
 }

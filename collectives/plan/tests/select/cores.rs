@@ -177,3 +177,36 @@ fn the_root_of_ranks_that_share_cores_has_one_to_itself() {
     let many = time(Algorithm::MeshOneShot, rooted[0], 64 << 10, 1, &fabric);
     assert_near(many - few, 11 * (64 << 10) * 250);
 }
+
+#[test]
+fn each_message_of_a_long_call_takes_time_of_a_core_that_others_want_too() {
+    let fabric = shared_memory(8, 2);
+    let took = |bytes, pieces| {
+        time(
+            Algorithm::MeshTwoShot,
+            Op::AllReduce,
+            bytes,
+            pieces,
+            &fabric,
+        )
+    };
+    let another = |bytes| took(bytes, 9) - took(bytes, 8);
+    // Two rounds, seven messages and their two ends, four ranks on a core.
+    assert_near(another(2 * MIB), 2 * 7 * 2 * 4 * US);
+    // The calling threads' own.
+    assert_near(another(MIB), 2 * 7 * 2 * 4 * 60_000);
+    // So of plans that move as much the one with fewer messages is taken.
+    let shares = fabric.clone().with_shared_memory(Ok(()));
+    let chosen = |bytes| {
+        let request = Request {
+            slot_bytes: 128 << 10,
+            ..request(Op::AllReduce, bytes)
+        };
+        let got = select(&request, &shares, &Overrides::NONE).unwrap();
+        (got.winner().plan, got.winner().pieces)
+    };
+    assert_eq!(chosen(512 << 10).0, Plan::Flat(Algorithm::MeshShared));
+    let (plan, pieces) = chosen(64 * MIB);
+    assert_ne!(plan, Plan::Flat(Algorithm::MeshShared));
+    assert!(pieces <= 225, "{pieces}");
+}

@@ -231,7 +231,8 @@ pub(super) fn shared(work: &mut Work, op: Op, m: &Message<'_>) {
             work.rounds(read, 1, m.share, Overlap::Latency);
         }
         Op::Broadcast { .. } => {
-            work.signals(mesh.of_root(crowd), 1);
+            // It tells all at once.
+            work.signals(mesh.of_root(crowd).with_fan(1), 1);
             work.answers(mesh.with_fan(1));
             // The root's core writes for it alone, nearly.
             work.copied.push(m.s.times(crowd.den).over(crowd.num));
