@@ -67,6 +67,14 @@ impl Key {
         }
     }
 
+    /// The same of a message of which nothing lies in a window.
+    fn staged(&self) -> Self {
+        Self {
+            windows: false,
+            ..self.clone()
+        }
+    }
+
     fn sizes(&self) -> Sizes<'_> {
         match &self.parts {
             None => Sizes::Equal(self.count),
@@ -115,6 +123,10 @@ struct Kept {
 
 /// Bytes of a message at most that may go unanswered: beyond, to move them takes far longer than a signal.
 const UNANSWERED: u64 = 16 << 10;
+
+/// Bytes at least of puts of which the first says where its message lies. Shorter ones are put in one go, and lie where
+/// that is said.
+const POINTING_PUT: u64 = 4096;
 
 /// What was chosen for a call.
 #[derive(Clone)]
@@ -180,7 +192,7 @@ impl Shared {
             )
         })?;
         let unsupported = |why: String| Error::Unsupported { call, why };
-        let choice = self.choose(key, bytes)?;
+        let (choice, agreed, points) = self.agree(key, bytes)?;
         let shape = Shape {
             op: key.op,
             ranks: self.size(),
@@ -199,12 +211,6 @@ impl Shared {
         let geometry = self
             .cut(key, &program, &choice)
             .map_err(|e| unsupported(e.to_string()))?;
-        let points = !key.op.is_collective() && bytes >= LONG_MESSAGE;
-        // Whether a message lies in a window is said with it: its receiver has the plan that passes slots.
-        let agreed = match points && choice.windowed {
-            true => self.choose_staged(key, bytes)?,
-            false => choice.clone(),
-        };
         let mut hash = mix(agreed.pieces
             ^ agreed.template.digest()
             ^ u64::from(agreed.windowed) << 55
@@ -276,13 +282,22 @@ impl Shared {
         Ok(own)
     }
 
-    /// The same of a message of which nothing lies in windows, whatever is forced for those that do.
-    fn choose_staged(&self, key: &Key, bytes: u64) -> Result<Choice> {
-        let key = Key {
-            windows: false,
-            ..key.clone()
+    /// What is chosen, what all ranks must have chosen, and whether the first put of a message says where it lies: then its
+    /// receiver has the plan that passes slots, whatever the sender has. Not where all of a put lies in its flag's line.
+    fn agree(&self, key: &Key, bytes: u64) -> Result<(Choice, Choice, bool)> {
+        let choice = self.choose(key, bytes)?;
+        if key.op.is_collective() {
+            return Ok((choice.clone(), choice, false));
+        }
+        let agreed = match choice.windowed {
+            true => self.choose(&key.staged(), bytes)?,
+            false => choice.clone(),
         };
-        self.choose(&key, bytes)
+        let points = bytes >= LONG_MESSAGE && bytes / agreed.pieces.max(1) >= POINTING_PUT;
+        match points {
+            true => Ok((choice, agreed, true)),
+            false => Ok((agreed.clone(), agreed, false)),
+        }
     }
 
     /// The algorithm, and how the message is cut.
@@ -343,8 +358,6 @@ impl Shared {
                 let pieces = whole.pieces_for(blocks, element, choice.put_bytes)?;
                 whole.in_pieces(pieces)
             }
-            // One signal says where the message lies.
-            _ if choice.windowed && !key.op.is_collective() => whole.in_pieces(1),
             _ => whole.in_pieces(choice.pieces),
         }
     }
@@ -410,7 +423,12 @@ impl Shared {
             deterministic: self.world.options.deterministic,
         };
         let largest = Communicator::LARGEST_OF_FRONT;
-        Ok(front(request, &self.fabric, &self.overrides, largest))
+        Ok(front(
+            request,
+            &self.fabric,
+            &self.forced_for(op, false),
+            largest,
+        ))
     }
 
     /// What a device of some rank cannot do is refused here, on every rank, and never discovered on the
@@ -463,7 +481,7 @@ fn unsupported(request: &select::Request, error: &SelectError) -> Error {
 ///
 /// Here the receiver compares the two calls and the control channel tells the sender. So a channel
 /// carries the messages of its direction and nothing else, which lets those of a group run in any
-/// order, and a send is complete before its peer has called.
+/// order, and a send whose message passes slots is complete before its peer has called.
 fn one_way(mut program: Program) -> Program {
     let keep = |action: &Action| match program.op {
         Op::Send { .. } => matches!(action, Action::Put { .. }),

@@ -186,7 +186,8 @@ impl State {
     /// Before a thread sleeps until a queue can go on: a run that no queue knows of is given to one.
     /// False if it could not be.
     pub(crate) fn hand_over(&mut self) -> bool {
-        !self.main.goes_on() && self.main.hand_over(&mut self.common).is_ok()
+        let goes_on = self.main.goes_on() || self.beside.tracks.iter().any(Track::goes_on);
+        !goes_on && self.main.hand_over(&mut self.common).is_ok()
     }
 
     /// Whether a direct run left a posted link something to do.

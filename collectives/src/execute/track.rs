@@ -25,7 +25,7 @@ use crate::signature::Call;
 /// Bytes that one poll moves before others have their turn.
 pub(super) const BUDGET: u64 = 1 << 20;
 
-/// A stream that was full is given more when it has finished so many commands, or half of what it had.
+/// A stream that was full is given more when it has finished so many commands, half of what it had, or as many as are left.
 const ENOUGH: u64 = 64;
 
 /// What a posted link is given once the stream has come so far.
@@ -170,7 +170,8 @@ impl Track {
     fn has_room(&self) -> bool {
         let accepted = self.emitted - self.batch.len() as u64;
         self.full_since.is_none_or(|then| {
-            let enough = accepted.saturating_sub(then).div_ceil(2).min(ENOUGH);
+            let had = accepted.saturating_sub(then);
+            let enough = had.div_ceil(2).min(self.batch.len() as u64).min(ENOUGH);
             self.finished - then >= enough
         })
     }

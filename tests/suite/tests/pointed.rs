@@ -269,3 +269,85 @@ fn a_message_of_another_length_is_a_mismatch() {
         },
     );
 }
+
+/// Puts that lie where a message is said to lie, or are put in one go, say nothing of it.
+#[test]
+fn messages_in_tiny_puts_pass_slots() {
+    for put_bytes in [16, 1000] {
+        let rules = move || {
+            Rules::new(move |_, _| Overrides {
+                rules: vec![Override {
+                    op: Some(OpKind::Send),
+                    bytes: 1..=u64::MAX,
+                    algorithm: Algorithm::Direct.into(),
+                    windowed: None,
+                    put_bytes: Some(put_bytes),
+                }],
+            })
+        };
+        threads(
+            2,
+            move |options| options.rules = rules(),
+            |world| {
+                let mut data = world.alloc::<f32>(LONG).expect("alloc");
+                for round in 0..6 {
+                    // Leaves words in the lines of the flags that come next.
+                    for _ in 0..40 {
+                        let mut few = [1_u64, 2, 3, 4];
+                        world
+                            .broadcast(&mut few, round as u32 % 2)
+                            .expect("broadcast");
+                    }
+                    if round as u32 % 2 == world.rank() {
+                        fill(&mut data, world.rank(), round);
+                        world.send(&data, 1 - world.rank()).expect("send");
+                        data.fill(-1.0);
+                    } else {
+                        world.recv(&mut data, 1 - world.rank()).expect("recv");
+                        check(&data, 1 - world.rank(), round);
+                    }
+                }
+                world.finalize().expect("finalize");
+            },
+        );
+    }
+}
+
+/// While one copies from the other's window, or is about to.
+#[test]
+fn an_abort_ends_both_and_leaves_the_memory_alone() {
+    for after in [3, 11, 20] {
+        threads(
+            2,
+            |options| options.rules = force(true),
+            move |world| {
+                let mut window = world.alloc::<f32>(32 * LONG).expect("alloc");
+                let handle = world.abort_handle();
+                let aborts = world.rank() == 1;
+                let aborter = std::thread::spawn(move || {
+                    std::thread::sleep(Duration::from_millis(after));
+                    if aborts {
+                        handle.abort("enough");
+                    }
+                });
+                let mut own = vec![0.0_f32; 32 * LONG];
+                let error = loop {
+                    let done = match world.rank() {
+                        0 => world.send(&window, 1),
+                        _ => world.recv(&mut own, 0),
+                    };
+                    if let Err(error) = done {
+                        break error;
+                    }
+                };
+                assert!(error.to_string().contains("enough"), "{error}");
+                // Nobody reads or writes there any more.
+                window.fill(7.0);
+                own.fill(8.0);
+                std::thread::sleep(Duration::from_millis(20));
+                assert!(window.iter().all(|x| *x == 7.0) && own.iter().all(|x| *x == 8.0));
+                aborter.join().expect("no panic");
+            },
+        );
+    }
+}

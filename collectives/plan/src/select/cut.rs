@@ -135,9 +135,12 @@ impl<'a> Message<'a> {
     }
 
     /// Whether the message is one piece. What is read, or written into windows, passes no slot; a core writes, or adds up,
-    /// what its cache holds at a time, while accelerators only spend more commands on pieces.
+    /// what its cache holds at a time, while accelerators only spend more commands on pieces, and of a message in a window one
+    /// signal says where it lies.
     fn is_whole(&self) -> bool {
-        self.is_read() && !self.request.op.reduces() || self.windowed && !self.fabric.is_by_core()
+        let op = self.request.op;
+        self.is_read() && !op.reduces()
+            || self.windowed && !(self.fabric.is_by_core() && op.is_collective())
     }
 
     /// Whether every rank sends to every other before it reads what came.

@@ -210,3 +210,18 @@ fn each_message_of_a_long_call_takes_time_of_a_core_that_others_want_too() {
     assert_ne!(plan, Plan::Flat(Algorithm::MeshShared));
     assert!(pieces <= 225, "{pieces}");
 }
+
+#[test]
+fn long_messages_lie_in_windows_however_many_ranks_there_are() {
+    for ranks in [2, 8] {
+        let fabric = shared_memory(ranks, ranks);
+        let request = Request {
+            slot_bytes: 128 << 10,
+            windows: true,
+            ..request(Op::Send { to: 1 }, 2 * MIB)
+        };
+        let got = select(&request, &fabric, &Overrides::NONE).unwrap();
+        assert!(got.winner().windowed, "{ranks}: {got}");
+        assert_eq!(got.winner().pieces, 1);
+    }
+}

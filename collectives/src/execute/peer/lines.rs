@@ -400,6 +400,30 @@ mod tests {
         assert_eq!(peer.given().counter, counter(Counter::CreditSignal));
     }
 
+    /// Of a message in a window both ends count on from the same credit, whatever was put before.
+    #[test]
+    fn both_ends_skip_what_a_credit_gives_back() {
+        for before in 0..9 {
+            let (own, mut peer) = peer();
+            let credit = peer.puts_a_credit(&own, false);
+            for _ in 0..=before {
+                peer.sent += 1;
+                peer.take(&own, Blocks::NONE, 0);
+            }
+            let credits = (0..before).filter(|_| peer.give_back(&own)).count() as u64;
+            let needed = peer.skip_sent(&own);
+            peer.skip_received(&own);
+            assert_eq!(needed, credits + 1, "{before}");
+            assert_eq!(
+                (peer.sent, peer.received),
+                (needed * credit, needed * credit)
+            );
+            assert!(peer.holds_nothing() && peer.sent.is_multiple_of(credit));
+            peer.have_credits(needed);
+            assert_eq!(peer.lacks_credits(&own, 2), None);
+        }
+    }
+
     /// What is filled in the peer's arena by one is where the other looks in its own.
     #[test]
     fn both_ends_find_a_put_by_its_bytes() {

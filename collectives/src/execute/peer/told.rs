@@ -1,4 +1,4 @@
-//! What a peer tells with a signal: two words in the flag's line, of a put of nothing.
+//! What a peer tells with a signal: two words in the flag's line, of a put of nothing or one whose bytes lie elsewhere.
 #![allow(unsafe_code, reason = "lines are addresses of arenas")]
 
 use super::{Own, Peer};

@@ -91,7 +91,10 @@ pub(super) fn two_shot(work: &mut Work, op: Op, m: &Message<'_>) {
 
 /// The plans over windows: "enter" and "done", and one pass over the data.
 pub(super) fn windows(work: &mut Work, op: Op, m: &Message<'_>) {
-    let mesh = m.fabric.mesh;
+    let mesh = match op.is_collective() {
+        true => m.fabric.mesh,
+        false => m.fabric.mesh.with_fan(1),
+    };
     let written = Pattern {
         rate: mesh.rate.min(m.fabric.written),
         ..mesh
@@ -136,7 +139,7 @@ pub(super) fn windows(work: &mut Work, op: Op, m: &Message<'_>) {
             round(reducing, read(m.share), m.rest, true);
         }
         // The sender hears how fast its peer fetches, and does without windows where that is slow.
-        Op::Send { .. } | Op::Recv { .. } => round(mesh.with_fan(1), m.s, Ratio::ZERO, true),
+        Op::Send { .. } | Op::Recv { .. } => round(mesh, m.s, Ratio::ZERO, true),
         Op::Broadcast { .. } => {
             // The receivers pull: each core moves its own copy, links leave the root's port.
             let fan = if mesh.by_core { 1 } else { mesh.fan };
