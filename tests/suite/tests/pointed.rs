@@ -280,7 +280,7 @@ fn messages_in_tiny_puts_pass_slots() {
                     op: Some(OpKind::Send),
                     bytes: 1..=u64::MAX,
                     algorithm: Algorithm::Direct.into(),
-                    windowed: None,
+                    windowed: Some(false),
                     put_bytes: Some(put_bytes),
                 }],
             })
