@@ -481,7 +481,8 @@ fn unsupported(request: &select::Request, error: &SelectError) -> Error {
 ///
 /// Here the receiver compares the two calls and the control channel tells the sender. So a channel
 /// carries the messages of its direction and nothing else, which lets those of a group run in any
-/// order, and a send whose message passes slots is complete before its peer has called.
+/// order, and a send whose message passes slots is complete before its peer has called. Over windows the credit says
+/// what the acknowledgement would: that the message has been taken.
 fn one_way(mut program: Program) -> Program {
     let keep = |action: &Action| match program.op {
         Op::Send { .. } => matches!(action, Action::Put { .. }),

@@ -27,7 +27,7 @@ const FROM_ONE_BYTES_PER_SECOND: u64 = 4_900_000_000;
 /// were still the faster way.
 const APART_BYTES_PER_SECOND: [u64; 2] = [3_500_000_000, 2_200_000_000];
 /// What ranks that share a core read there of each other: the same all_gather, of 1 MiB, under `taskset -c 0`.
-const OF_OWN_CORE_BYTES_PER_SECOND: u64 = 12_000_000_000;
+const OF_OWN_CORE_BYTES_PER_SECOND: u64 = 10_000_000_000;
 /// What a core copies past its caches out of memory: on an EPYC 7003 one alone moves 10.5 GB/s
 /// (`cargo bench -p unisono-plugin-host -- copy/streaming`, 64 MiB). It is taken as less, since others do the same.
 const COPIED_BYTES_PER_SECOND: u64 = 9_000_000_000;

@@ -4,8 +4,8 @@
 //! Buffers in a window are found by their address, so the calls are the same. The rule: if a call's
 //! buffers lie in windows on one rank, they do on all, at the same offsets; a call that breaks it
 //! fails with a mismatch that names both ranks. Of a reduce that goes for the inputs: the output is the
-//! root's alone, which may have it in any window, or in none. And a message may go from a window to any memory, and to a window
-//! from any: its sender says where it lies (`execute/pointed.rs`).
+//! root's alone, which may have it in any window, or in none. And a message may go from a window to any memory, and to a
+//! window from any: its sender says where it lies (`execute/pointed.rs`).
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};

@@ -1,12 +1,13 @@
 //! Long messages that lie in a window of their sender's.
 //!
 //! The first put of a long message between CPUs that map each other's memory says in its flag's line where the message
-//! lies: the number of a window and an offset there, and then nothing more comes; or no window, and the message passes slots as
-//! ever. So the sender decides, call by call, and the receiver need not know before, nor have its own buffer in a window. It
-//! copies the message and gives the put back at once, for which the sender waits: then its memory is its own again.
+//! lies: the number of a window and an offset there, and then nothing more comes; or no window, and the message passes
+//! slots as ever. So the sender decides, call by call, and the receiver need not know before, nor have its own buffer in
+//! a window. It copies the message and gives the put back at once, for which the sender waits: then its memory is its own
+//! again.
 //!
-//! Where a core fetches slowly what the other has just written, as the two are far apart, slots are faster. So who has taken a
-//! message tells with the credit how long that took, and the sender chooses by it (`peer/pointed.rs`).
+//! Where a core fetches slowly what the other has just written, as the two are far apart, slots are faster. So who has
+//! taken a message tells with the credit how long that took, and the sender chooses by it (`peer/pointed.rs`).
 //!
 //! Such a put is the last that its credit gives back: both count on from the next credit
 //! ([`Peer::skip_sent`](super::peer::Peer::skip_sent)). So the sender waits for a credit as ever, and the receiver need not

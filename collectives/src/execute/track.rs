@@ -168,12 +168,9 @@ impl Track {
     /// Whether it is time to submit: the stream was not full before, or has done much of what it had since. Each try has it
     /// check all that is left, though it may take little.
     fn has_room(&self) -> bool {
-        let accepted = self.emitted - self.batch.len() as u64;
-        self.full_since.is_none_or(|then| {
-            let had = accepted.saturating_sub(then);
-            let enough = had.div_ceil(2).min(self.batch.len() as u64).min(ENOUGH);
-            self.finished - then >= enough
-        })
+        let left = self.batch.len() as u64;
+        let since = |then| has_done_enough(then..self.finished, self.emitted - left, left);
+        self.full_since.is_none_or(since)
     }
 
     /// Runs what can run directly. `None` if the stream is to be fed instead.
@@ -568,5 +565,38 @@ impl Deferred {
     /// A put for the link to `peer`, after the stream's first `after` commands.
     pub(super) fn new(after: u64, peer: u32, put: Put) -> Self {
         Self { after, peer, put }
+    }
+}
+
+/// Whether a stream that was full has `done` so much since, of what it had `accepted` in all, that more of the commands
+/// that are `left` may go in.
+fn has_done_enough(done: Range<u64>, accepted: u64, left: u64) -> bool {
+    let had = accepted.saturating_sub(done.start);
+    let enough = had.div_ceil(2).min(left).min(ENOUGH);
+    done.end - done.start >= enough
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_stream_is_given_more_when_it_has_done_much_and_at_last_when_it_has_done_all() {
+        // It had 700 commands of 1000 to do, and 200 are left.
+        let after = |done| has_done_enough(300..300 + done, 1000, 200);
+        assert!(!after(0) && !after(ENOUGH - 1) && after(ENOUGH));
+        // Few are left.
+        assert!(has_done_enough(300..303, 1000, 3));
+        // One that takes few: half of them, and all however few there were.
+        for had in 1..2 * ENOUGH {
+            let after = |done| has_done_enough(5..5 + done, 5 + had, 1000);
+            assert!(after(had), "{had}");
+            assert_eq!(after(0), had == 0);
+            assert_eq!(
+                (0..=had).find(|done| after(*done)),
+                Some(had.div_ceil(2)),
+                "{had}"
+            );
+        }
     }
 }

@@ -12,19 +12,24 @@ const LONG: usize = (256 << 10) / 4;
 
 /// All messages that can lie in windows do, or none.
 fn force(windowed: bool) -> Rules {
+    force_cut(windowed, None)
+}
+
+/// The same in puts of so many bytes.
+fn force_cut(windowed: bool, put_bytes: Option<u64>) -> Rules {
     Rules::new(move |_, _| Overrides {
         rules: vec![Override {
             op: Some(OpKind::Send),
             bytes: 1..=u64::MAX,
             algorithm: Algorithm::Direct.into(),
             windowed: Some(windowed),
-            put_bytes: None,
+            put_bytes,
         }],
     })
 }
 
-/// Runs ranks with short calls on their own threads and on streams, where all messages pass slots; with messages in windows and
-/// without, and as is chosen.
+/// Runs ranks with short calls on their own threads and on streams, where all messages pass slots; with messages in
+/// windows and without, and as is chosen.
 fn each_way(ranks: u32, body: impl Fn(&Communicator) + Clone + Send + Sync + 'static) {
     for direct in [true, false] {
         for rules in [Some(true), Some(false), None] {
@@ -274,20 +279,9 @@ fn a_message_of_another_length_is_a_mismatch() {
 #[test]
 fn messages_in_tiny_puts_pass_slots() {
     for put_bytes in [16, 1000] {
-        let rules = move || {
-            Rules::new(move |_, _| Overrides {
-                rules: vec![Override {
-                    op: Some(OpKind::Send),
-                    bytes: 1..=u64::MAX,
-                    algorithm: Algorithm::Direct.into(),
-                    windowed: Some(false),
-                    put_bytes: Some(put_bytes),
-                }],
-            })
-        };
         threads(
             2,
-            move |options| options.rules = rules(),
+            move |options| options.rules = force_cut(false, Some(put_bytes)),
             |world| {
                 let mut data = world.alloc::<f32>(LONG).expect("alloc");
                 for round in 0..6 {

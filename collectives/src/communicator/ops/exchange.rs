@@ -66,9 +66,10 @@ impl Communicator {
     }
 
     /// Sends to one rank, which calls [`Communicator::recv`] with as many elements. Returns when
-    /// `data` may be reused; that may be before the peer has called. It is not where the message is longer than slots
-    /// hold, nor where one of 256 KiB and more lies in a [`Window`](crate::Window), from which the peer copies it: two ranks
-    /// that both send first and then receive wait for each other, unless they do so in a [`group`](Communicator::group).
+    /// `data` may be reused; that may be before the peer has called. Where the message is longer than slots hold, or has
+    /// 256 KiB and more and lies in a [`Window`](crate::Window), from which the peer may copy it, the peer has to call first:
+    /// two ranks that both send and then receive wait for each other, unless they do so in a
+    /// [`group`](Communicator::group).
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) for this rank itself or none; else as [`Error`](crate::Error) says.
