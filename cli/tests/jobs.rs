@@ -210,6 +210,23 @@ fn explain_says_why_and_rules_of_the_cluster_file_decide() {
 }
 
 #[test]
+fn explain_tells_of_windows() {
+    let ask = ["explain", "all_gather", "--bytes", "64M", "--ranks", "2"];
+    let (Some(without), Some(with)) = (job(&ask), job(&[&ask[..], &["--windows"]].concat())) else {
+        return;
+    };
+    assert!(
+        without.out.contains("not windows of every peer"),
+        "{without:?}"
+    );
+    let winner = with.out.lines().find(|line| line.contains("* "));
+    assert!(
+        winner.is_some_and(|line| line.contains("over windows")),
+        "{with:?}"
+    );
+}
+
+#[test]
 fn explain_tells_islands_what_limits_and_what_candidates_take_now() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cluster.yaml");

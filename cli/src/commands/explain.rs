@@ -16,6 +16,7 @@ use crate::{output, units};
 Examples:
   unisono explain all_reduce --bytes 64M --ranks 4
   unisono explain all_gather --bytes 1M --ranks 4 --measure
+  unisono explain all_to_all --bytes 1M --ranks 2 --windows
   unisono explain all_reduce --ranks 4
   unisono explain broadcast --bytes 1K --ranks 8 --without-links shm")]
 pub struct Args {
@@ -31,6 +32,9 @@ pub struct Args {
     /// Run every candidate right now, on floats, and show what it took beside what was predicted.
     #[arg(long)]
     measure: bool,
+    /// Of buffers that lie in windows: memory that the library gave, or that is registered with it.
+    #[arg(long, requires = "bytes", conflicts_with = "measure")]
+    windows: bool,
     #[command(flatten)]
     ranks: RankArgs,
     #[command(flatten)]
@@ -70,6 +74,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                 communicator.finalize()?;
                 return Ok(ExitCode::SUCCESS);
             }
+            _ if args.windows => communicator.explain_windows(op, bytes, args.dtype)?,
             _ => communicator.explain(op, bytes, args.dtype)?,
         }
     };

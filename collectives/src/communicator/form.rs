@@ -98,7 +98,8 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
             peers.fetches,
             peers.reads,
             peers.shares,
-        ),
+        )
+        .with_core_cache(peers.core_cache),
         Policy::new(world.is_crowded(), &world.options),
         forming.arena.slot_bytes,
         ROUNDS,

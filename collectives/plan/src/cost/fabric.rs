@@ -146,6 +146,8 @@ pub struct Fabric {
     reads: Result<Reads, Arc<str>>,
     /// Nothing if all ranks' cores work in memory that all map, or why not.
     shares_memory: Result<(), Arc<str>>,
+    /// What a core's own cache holds of what the core has just written.
+    core_cache: u128,
     /// The fingerprint of the fabric of which this one is a calibrated version.
     origin: Option<u64>,
 }
@@ -276,6 +278,7 @@ impl Fabric {
             together: node_of.iter().all(|node| *node == node_of[0]),
             reads: Err("nobody has said that its ranks can read each other's memory".into()),
             shares_memory: Err("nobody has said that its ranks share memory".into()),
+            core_cache: CORE_CACHE,
             origin: None,
         })
     }
@@ -365,6 +368,16 @@ impl Fabric {
         self
     }
 
+    /// The same fabric, whose cores have a cache of so many bytes each for themselves: what they have just written and lies
+    /// there takes peers longer to fetch. 0 if that is not known. How puts are cut does not hang on it.
+    #[must_use]
+    pub fn with_core_cache(mut self, bytes: u64) -> Self {
+        if bytes > 0 {
+            self.core_cache = bytes.into();
+        }
+        self
+    }
+
     /// Whether all ranks map each other's memory and read it with cores of their own.
     #[must_use]
     pub fn shares_memory(&self) -> bool {
@@ -414,9 +427,9 @@ impl Fabric {
     /// which is read first, is gone from it when the end has been written.
     pub(super) fn fresh_ps(&self, whole: Ratio, bytes: Ratio, rate: Rate) -> u128 {
         let held = whole.times(self.crowd.num).over(self.crowd.den);
-        let over = (held.num / held.den).saturating_sub(CORE_CACHE);
-        let left = CORE_CACHE.saturating_sub(over);
-        let fresh = Ratio::new(bytes.num * left, bytes.den * CORE_CACHE);
+        let over = (held.num / held.den).saturating_sub(self.core_cache);
+        let left = self.core_cache.saturating_sub(over);
+        let fresh = Ratio::new(bytes.num * left, bytes.den * self.core_cache);
         let times =
             [Rate::bytes_per_second(FRESH_BYTES_PER_SECOND), rate].map(|rate| rate.time(fresh));
         times[0].saturating_sub(times[1])

@@ -43,6 +43,22 @@ fn windows_lose_while_peers_hold_what_they_wrote_in_their_caches() {
     }
 }
 
+#[test]
+fn how_long_they_lose_is_what_the_cores_caches_hold() {
+    let ask = Request {
+        windows: true,
+        ..request(Op::AllToAll, MIB)
+    };
+    let windowed = |core_cache| {
+        let fabric = shared_memory(2, 2).with_core_cache(core_cache);
+        let selection = select(&ask, &fabric, &Overrides::NONE).unwrap();
+        selection.winner().windowed
+    };
+    assert!(windowed(512 << 10), "all of it has left the cache");
+    assert!(!windowed(2 << 20));
+    assert_eq!(windowed(0), windowed(1 << 20), "where nobody knows");
+}
+
 fn broadcast_over_windows() -> Overrides {
     Overrides {
         rules: vec![Override {
