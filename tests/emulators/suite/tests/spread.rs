@@ -60,7 +60,7 @@ fn gathers_so(
                 call(&world, unisono::Op::AllGather, (&part, &whole), count, None);
                 start.elapsed()
             };
-            (0..4).map(|_| once()).min().unwrap_or(Duration::MAX)
+            (0..8).map(|_| once()).min().unwrap_or(Duration::MAX)
         });
         let slowest = times.into_iter().max().unwrap_or(Duration::MAX);
         rank.say(&format!("took {}", slowest.as_micros()));

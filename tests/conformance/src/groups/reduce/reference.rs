@@ -175,19 +175,22 @@ fn nearest(dtype: u16, value: f32) -> u8 {
     {
         return sign | infinity;
     }
-    let mut best = (f64::INFINITY, 0);
-    for code in 0..=last {
-        let distance = (f64::from(widen(dtype, code.into())) - magnitude).abs();
-        if distance < best.0 || distance == best.0 && code % 2 == 0 {
-            best = (distance, code);
+    // They grow with their codes: the last that is no larger, and the next.
+    let of = |code: u8| f64::from(widen(dtype, code.into()));
+    let (mut low, mut high) = (0, last);
+    while high - low > 1 {
+        let middle = (low + high) / 2;
+        if of(middle) <= magnitude {
+            low = middle;
+        } else {
+            high = middle;
         }
     }
+    let (below, above) = (magnitude - of(low), of(high) - magnitude);
+    let takes_low = below < above || below == above && low % 2 == 0;
+    let best = if takes_low { low } else { high };
     // An infinity is further from everything than from the last.
-    sign | if magnitude.is_infinite() {
-        last
-    } else {
-        best.1
-    }
+    sign | if magnitude.is_infinite() { last } else { best }
 }
 
 #[cfg(test)]
