@@ -149,7 +149,7 @@ fn side_by_side(prepare: impl Fn(Command) -> Command) -> Result<Ran> {
 /// What cargo-nextest reads of how many tests run at once; whoever sets it knows better.
 const AT_ONCE: &str = "NEXTEST_TEST_THREADS";
 
-/// Half as many tests again as there are cores: on two cores the suite took 0.8 of the time that it took with two at once.
+/// Half as many tests again as there are cores: on two cores the suite takes about 0.9 of the time that it takes with two at once.
 fn at_once() -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     cores + cores.div_ceil(2)
