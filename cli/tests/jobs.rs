@@ -219,6 +219,10 @@ fn explain_tells_of_windows() {
         without.out.contains("not windows of every peer"),
         "{without:?}"
     );
+    assert!(with.out.contains("no byte passes a slot"), "{with:?}");
+    // What is no window of every peer is none.
+    let apart = job(&[&ask[..], &["--windows", "--without-links", "shm"]].concat());
+    assert!(apart.is_some_and(|apart| apart.out.contains("not windows of every peer")));
     let winner = with.out.lines().find(|line| line.contains("* "));
     assert!(
         winner.is_some_and(|line| line.contains("over windows")),

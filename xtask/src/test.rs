@@ -1,13 +1,10 @@
 //! Every test, at its reduced count.
 //!
 //! Many tests wait more than they work, and cargo runs one test binary after the other: a core is idle at the end of each.
-//! cargo-nextest, if it is installed, runs the tests of all of them side by side, more at once than there are cores, in less
-//! than half of the time.
+//! cargo-nextest, if it is installed, runs the tests of all of them side by side, in less than half of the time.
 
 use std::fs;
-use std::num::NonZero;
 use std::process::{Command, Stdio};
-use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
@@ -116,7 +113,7 @@ fn one_by_one(prepare: impl Fn(Command) -> Command) -> Result<Ran> {
 }
 
 fn side_by_side(prepare: impl Fn(Command) -> Command) -> Result<Ran> {
-    let mut tests = cargo(&[
+    let tests = cargo(&[
         "nextest",
         "run",
         "--workspace",
@@ -124,9 +121,6 @@ fn side_by_side(prepare: impl Fn(Command) -> Command) -> Result<Ran> {
         "--no-tests",
         "pass",
     ]);
-    if std::env::var_os(AT_ONCE).is_none() {
-        tests.env(AT_ONCE, at_once().to_string());
-    }
     let tests = watch_errors(&mut prepare(tests))?;
     let of_docs = watch(&mut prepare(cargo(&[
         "test",
@@ -144,15 +138,6 @@ fn side_by_side(prepare: impl Fn(Command) -> Command) -> Result<Ran> {
         success: tests.success && of_docs.success,
         elapsed: tests.elapsed + of_docs.elapsed,
     })
-}
-
-/// What cargo-nextest reads of how many tests run at once; whoever sets it knows better.
-const AT_ONCE: &str = "NEXTEST_TEST_THREADS";
-
-/// Half as many tests again as there are cores: on two cores the suite takes about 0.9 of the time that it takes with two at once.
-fn at_once() -> usize {
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    cores + cores.div_ceil(2)
 }
 
 fn fresh_seed() -> u64 {

@@ -32,7 +32,7 @@ pub struct Args {
     /// Run every candidate right now, on floats, and show what it took beside what was predicted.
     #[arg(long)]
     measure: bool,
-    /// Of buffers that lie in windows: memory that the library gave, or that is registered with it.
+    /// Of buffers in windows: memory of `Communicator::alloc`, which peers map.
     #[arg(long, requires = "bytes", conflicts_with = "measure")]
     windows: bool,
     #[command(flatten)]
@@ -81,8 +81,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if communicator.rank() == 0 {
         let bottleneck = communicator.bottleneck(&explanation)?;
         output::print(&format!("{explanation}\n{bottleneck}\n"))?;
-        let template = &explanation.selection().winner().template;
-        if template.reads_peers() {
+        let winner = explanation.selection().winner();
+        let template = &winner.template;
+        if winner.windowed {
+            output::print(
+                "Peers' buffers are read and written where they lie: no byte passes a slot.\n",
+            )?;
+        } else if template.reads_peers() {
             output::print(
                 "Ranks read each other's memory where it lies: no byte passes a slot.\n",
             )?;

@@ -26,7 +26,7 @@ pub(crate) struct Patience {
     since: Option<Instant>,
     /// Cores are shared: another rank may need this one's.
     crowded: bool,
-    /// Who is waited for, and what for.
+    /// Who is waited for, and how.
     from: u32,
     spinning: Spinning,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Patience {
 #[derive(Clone, Copy)]
 enum Spinning {
     Not,
-    /// So many spins, since the first look at the clock.
+    /// So many spins so far; when the clock was first looked at.
     For(u32, Option<Instant>),
 }
 

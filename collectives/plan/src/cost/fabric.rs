@@ -15,7 +15,7 @@ use super::pattern::{Pattern, Survey, crowding, scaled};
 use super::rate::{Rate, Ratio};
 use super::shaped::Shaped;
 
-/// What a core has of cache for itself, in bytes: 512 KiB to 2 MiB on today's servers.
+/// What a core has of cache for itself, in bytes, where nobody tells: 512 KiB to 2 MiB on today's servers.
 const CORE_CACHE: u128 = 1 << 20;
 /// What cores of a machine have of cache together, in bytes: 16 MiB of four cores and more on today's servers. Where it is
 /// much more, `unisono tune` measures from where on to do without slots.
@@ -369,7 +369,8 @@ impl Fabric {
     }
 
     /// The same fabric, whose cores have a cache of so many bytes each for themselves: what they have just written and lies
-    /// there takes peers longer to fetch. 0 if that is not known. How puts are cut does not hang on it.
+    /// there takes peers longer to fetch. 0 if that is not known. How puts are cut, and what is
+    /// handed on, does not hang on it.
     #[must_use]
     pub fn with_core_cache(mut self, bytes: u64) -> Self {
         if bytes > 0 {
@@ -429,7 +430,7 @@ impl Fabric {
         let held = whole.times(self.crowd.num).over(self.crowd.den);
         let over = (held.num / held.den).saturating_sub(self.core_cache);
         let left = self.core_cache.saturating_sub(over);
-        let fresh = Ratio::new(bytes.num * left, bytes.den * self.core_cache);
+        let fresh = bytes.times(left).over(self.core_cache);
         let times =
             [Rate::bytes_per_second(FRESH_BYTES_PER_SECOND), rate].map(|rate| rate.time(fresh));
         times[0].saturating_sub(times[1])
@@ -450,7 +451,7 @@ impl Fabric {
     }
 
     /// A number that fabrics have in common if they look alike to the cost model: the same on
-    /// every host and architecture. Measurements don't count.
+    /// every host and architecture. Measurements don't count, nor does what ranks tell of their caches and reads.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         if let Some(origin) = self.origin {
