@@ -385,10 +385,10 @@ impl Shared {
 
     fn explain(&self, op: Op, bytes: u64, dtype: DataType, windows: bool) -> Result<Explanation> {
         self.check_ranks(op)?;
-        // Where some peer's is not mapped, there are none for collectives.
-        let is_mapped = || (0..self.size()).all(|rank| self.is_mapped(rank));
-        let are_there = |op: Op| !op.is_collective() || is_mapped();
-        let windows = windows && self.goes_over_windows(op, bytes) && are_there(op);
+        // Collectives have none where some peer's memory is not mapped.
+        let reaches_all = || (0..self.size()).all(|rank| self.is_mapped(rank));
+        let windows =
+            windows && self.goes_over_windows(op, bytes) && (!op.is_collective() || reaches_all());
         let request = select::Request {
             op,
             bytes,

@@ -369,8 +369,8 @@ impl Fabric {
     }
 
     /// The same fabric, whose cores have a cache of so many bytes each for themselves: what they have just written and lies
-    /// there takes peers longer to fetch. 0 if that is not known. How puts are cut, and what is
-    /// handed on, does not hang on it.
+    /// there takes peers longer to fetch. 0 if that is not known. How puts are cut, and what is handed on, does not hang on
+    /// it.
     #[must_use]
     pub fn with_core_cache(mut self, bytes: u64) -> Self {
         if bytes > 0 {
