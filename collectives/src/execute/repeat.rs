@@ -216,8 +216,11 @@ impl Run<'_> {
             // What fails does so again as an op, which says why.
             let goes_on = matches!(ran, Ran::Waits | Ran::Moved)
                 && self.running.waits_for(self.op.direct).is_some_and(|from| {
-                    let peer = &mut common.peers[from as usize];
-                    patience.goes_on(from, &mut peer.alongside)
+                    if patience.turns_to(from) {
+                        let here = self.running.waits_for_one_here(self.op.direct, common);
+                        patience.begin(&mut common.peers[from as usize].alongside, here);
+                    }
+                    patience.goes_on(&mut common.peers[from as usize].alongside)
                 });
             if !goes_on {
                 return false;

@@ -11,11 +11,12 @@ const SPINS: u32 = 64;
 const YIELDS: u32 = 16;
 /// For so long at most behind the first two, whatever the others do with the core: the lane's lock is held meanwhile.
 const SWITCHING: Duration = Duration::from_micros(100);
-/// For so long a core is not given up for a rank that runs on another: about half of what a switch takes. On an EPYC 7003,
-/// where one takes 1.9 us, four ranks on two cores then switched 1.1 times a barrier and core, as few as can be, where it had
-/// been 1.5 times for 0.6 us, and took 0.83 to 1 of the time (`perf stat -e context-switches` of `cargo xtask peers -- --ranks 4
-/// --ops barrier`). For 3 us they took up to 1.3 times as long: who is waited for is often behind a switch of its own.
-const ALONGSIDE: Duration = Duration::from_micros(1);
+/// For so long a core is not given up while all that are waited for run on others: as long as a switch takes on an EPYC
+/// 7003, 1.9 us. Four ranks on two cores then switch 1.0 times a barrier and core, which is the least (`perf stat -e
+/// context-switches` of `cargo xtask peers -- --ranks 4 --ops barrier`). From 1 to 3 us it made no difference there. Where a
+/// rank waited for one on another core first, and only then for one on its own, it was 1.1 times for 1 us, 1.5 times for
+/// 0.6 us, and calls up to 1 KiB took 1.05 times as long in the mean.
+const ALONGSIDE: Duration = Duration::from_micros(2);
 /// Spins between looks at the clock meanwhile.
 const LOOK: u32 = 4;
 
@@ -76,6 +77,11 @@ impl Alongside {
         true
     }
 
+    /// Whether the peer seems to share this core, and comes only if this rank gives it up.
+    pub(crate) fn seems_here(&self) -> bool {
+        self.score == 0
+    }
+
     /// The spins were in vain.
     fn missed(&mut self) {
         self.score = self.score.saturating_sub(2);
@@ -110,26 +116,34 @@ impl Patience {
         !self.crowded && self.left > 0
     }
 
+    /// Whether another peer is waited for than before, where cores are shared: then that wait is to [`begin`](Self::begin).
+    #[inline]
+    pub(crate) fn turns_to(&mut self, from: u32) -> bool {
+        self.crowded && std::mem::replace(&mut self.from, from) != from
+    }
+
+    /// A wait for a peer begins. Where the call waits for another that is `here`, on this core, the core is given up for
+    /// that one at once: who runs alongside comes meanwhile.
+    pub(crate) fn begin(&mut self, alongside: &mut Alongside, here: bool) {
+        self.spinning = match !here && alongside.begin() {
+            true => Spinning::For(0, None),
+            false => Spinning::Not,
+        };
+    }
+
     /// Lets a moment pass in a wait for a peer; false once there were enough, or others have work for
     /// this thread.
     #[inline]
-    pub(crate) fn goes_on(&mut self, from: u32, alongside: &mut Alongside) -> bool {
+    pub(crate) fn goes_on(&mut self, alongside: &mut Alongside) -> bool {
         if self.crowded {
-            return self.shares_core(from, alongside);
+            return self.shares_core(alongside);
         }
         std::hint::spin_loop();
         self.left = self.left.saturating_sub(1);
         self.left > 0
     }
 
-    fn shares_core(&mut self, from: u32, alongside: &mut Alongside) -> bool {
-        if self.from != from {
-            self.from = from;
-            self.spinning = match alongside.begin() {
-                true => Spinning::For(0, None),
-                false => Spinning::Not,
-            };
-        }
+    fn shares_core(&mut self, alongside: &mut Alongside) -> bool {
         if let Spinning::For(spins, since) = &mut self.spinning {
             *spins += 1;
             if spins.is_multiple_of(LOOK)
@@ -187,15 +201,41 @@ mod tests {
         assert!(found > 900, "{found}");
     }
 
+    fn crowded() -> Patience {
+        let options = InitOptions::new(0, 4, unisono_bootstrap::RootSpec::Node);
+        Patience::new(&Policy::new(true, &options))
+    }
+
+    #[test]
+    fn a_core_is_given_up_at_once_where_one_is_waited_for_that_shares_it() {
+        let mut patience = crowded();
+        let mut alongside = Alongside::default();
+        assert!(patience.turns_to(1) && !patience.turns_to(1));
+        patience.begin(&mut alongside, true);
+        assert!(patience.goes_on(&mut alongside));
+        assert_eq!(patience.left, YIELDS - 1);
+        assert_eq!(
+            alongside.score,
+            Alongside::MOST,
+            "nothing was learnt of who runs on another"
+        );
+        // That one has come: now it is for the other alone.
+        assert!(patience.turns_to(2) && patience.turns_to(1));
+        patience.begin(&mut alongside, false);
+        assert!(patience.goes_on(&mut alongside));
+        assert_eq!(patience.left, YIELDS - 1);
+    }
+
     #[test]
     fn a_core_is_kept_for_a_while_for_a_rank_that_runs_on_another() {
-        let options = InitOptions::new(0, 4, unisono_bootstrap::RootSpec::Node);
-        let mut patience = Patience::new(&Policy::new(true, &options));
+        let mut patience = crowded();
         let mut alongside = Alongside::default();
         let begun = Instant::now();
-        assert!(patience.goes_on(1, &mut alongside));
+        assert!(patience.turns_to(1));
+        patience.begin(&mut alongside, false);
+        assert!(patience.goes_on(&mut alongside));
         while let Spinning::For(..) = patience.spinning {
-            assert!(patience.goes_on(1, &mut alongside));
+            assert!(patience.goes_on(&mut alongside));
         }
         assert!(begun.elapsed() >= ALONGSIDE);
         assert_eq!(patience.left, YIELDS, "it was not given up");

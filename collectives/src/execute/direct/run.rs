@@ -91,6 +91,18 @@ impl Running {
         }
     }
 
+    /// Whether a rank has not come that this call waits for too, behind the one at hand, and that seems to need this core.
+    pub(in crate::execute) fn waits_for_one_here(&self, direct: &Direct, common: &Common) -> bool {
+        let behind = direct.moves.get(self.next + 1..).unwrap_or_default();
+        behind.iter().any(|step| {
+            let Move::Wait { from, shown, .. } = *step else {
+                return false;
+            };
+            let peer = &common.peers[from as usize];
+            peer.alongside.seems_here() && !is_there(&common.own, peer, shown)
+        })
+    }
+
     /// Goes on until all is done or a peer is to be waited for.
     pub(in crate::execute) fn run(
         &mut self,
@@ -744,7 +756,16 @@ pub(super) fn has_room(own: &Own, peer: &mut Peer, rooms: u32) -> bool {
 /// Whether the next put of a peer has come already.
 #[inline]
 fn is_ahead(own: &Own, peer: &Peer) -> bool {
-    let Line { flag, counter } = peer.awaited(own);
+    is_there(own, peer, false)
+}
+
+/// Whether the next put of a peer has come, or is `shown` by it, whatever its words.
+#[inline]
+fn is_there(own: &Own, peer: &Peer, shown: bool) -> bool {
+    let Line { flag, counter } = match shown {
+        true => peer.shown_next(own),
+        false => peer.awaited(own),
+    };
     // SAFETY: as in `has_come`.
     unsafe { flag::is_raised(flag, counter) }
 }
