@@ -136,11 +136,7 @@ impl Algorithm {
                 matches!(op, Op::AllReduce | Op::Broadcast { .. }),
                 matches!(op, Op::AllReduce | Op::Reduce { .. }),
             ),
-            // Of a power of two it would be dissemination with other partners.
-            Algorithm::RecursiveDoubling => {
-                let is_folded = op == Op::Barrier && !ranks.is_power_of_two();
-                (op == Op::AllReduce || is_folded, false)
-            }
+            Algorithm::RecursiveDoubling => (matches!(op, Op::AllReduce | Op::Barrier), false),
             Algorithm::HalvingDoubling
             | Algorithm::Ring
             | Algorithm::BidirectionalRing

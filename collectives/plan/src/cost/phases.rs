@@ -29,7 +29,7 @@
 //! | broadcast in shared memory | `a`, a copy of `S`, `S b` |
 //! | all_reduce in shared memory | `2a`, a copy of `(1 + 1/p) S`, `2 ((p-1)/p) S b` |
 //! | the same in one exchange | `a`, a copy of `S`, `(p-1) S b` |
-//! | barrier | `a` on a mesh, `ceil(lg p) a` by dissemination, `(floor(lg p) + 2) a` by recursive doubling |
+//! | barrier | `a` on a mesh, `ceil(lg p) a` by dissemination, as long by recursive doubling of a power of two, else `(floor(lg p) + 2) a` |
 //!
 //! To these come what the implementation does besides: acknowledgements of broadcasts and sends,
 //! the copy from a slot to the output, and the signals of windowed plans.
@@ -175,7 +175,7 @@ pub(super) fn work(
         Algorithm::Direct => mesh::direct(w, m),
         Algorithm::MeshOneShot => mesh::one_shot(w, op, m),
         Algorithm::MeshTwoShot => mesh::two_shot(w, op, m),
-        Algorithm::RecursiveDoubling => logarithmic::recursive_doubling(w, m),
+        Algorithm::RecursiveDoubling => logarithmic::recursive_doubling(w, op, m),
         Algorithm::HalvingDoubling => logarithmic::halving_doubling(w, op, m),
         Algorithm::Nhr => logarithmic::nhr(w, op, m),
         Algorithm::Bruck => logarithmic::bruck(w, op, m),

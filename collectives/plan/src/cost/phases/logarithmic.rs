@@ -6,15 +6,23 @@ use super::super::pattern::Pattern;
 use super::super::rate::Ratio;
 use super::{Message, Overlap, Work};
 
-pub(super) fn recursive_doubling(work: &mut Work, m: &Message<'_>) {
+pub(super) fn recursive_doubling(work: &mut Work, op: Op, m: &Message<'_>) {
     let core = 1 << m.p.ilog2();
     let some = |pattern: Pattern, ranks| pattern.of_some(ranks, m.p, m.fabric.crowd);
+    let fold =
+        (core < m.p).then(|| (m.fabric.fold).of_pairs(2 * (m.p - core), m.p, m.fabric.crowd));
+    if op == Op::Barrier {
+        for &exchange in &m.fabric.exchanges {
+            work.signals(some(exchange, core), 1);
+        }
+        fold.into_iter().for_each(|fold| work.signals(fold, 2));
+        return;
+    }
     for &exchange in &m.fabric.exchanges {
         work.rounds(some(exchange, core), 1, m.s, Overlap::None);
         work.reduced.push(m.s);
     }
-    if core < m.p {
-        let fold = (m.fabric.fold).of_pairs(2 * (m.p - core), m.p, m.fabric.crowd);
+    if let Some(fold) = fold {
         work.rounds(fold, 2, m.s, Overlap::Latency);
         work.reduced.push(m.s);
         work.copied.push(m.s);
