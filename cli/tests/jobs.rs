@@ -231,6 +231,16 @@ fn explain_tells_of_windows() {
 }
 
 #[test]
+fn explain_asks_a_barrier_for_no_bytes() {
+    let Some(told) = job(&["explain", "barrier", "--ranks", "3"]) else {
+        return;
+    };
+    assert_eq!(told.code, Some(0), "{told:?}");
+    assert!(told.out.starts_with("barrier on 3 ranks\n"), "{}", told.out);
+    assert!(told.out.contains("predicted"), "{}", told.out);
+}
+
+#[test]
 fn explain_tells_islands_what_limits_and_what_candidates_take_now() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cluster.yaml");

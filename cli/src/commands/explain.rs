@@ -48,7 +48,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         return Ok(code);
     }
     let communicator = args.join.join(false)?;
-    let Some(bytes) = args.bytes else {
+    // A barrier has one size.
+    let none = (args.op == OpKind::Barrier && !args.measure).then_some(0);
+    let Some(bytes) = none.or(args.bytes) else {
         if communicator.rank() == 0 {
             let op = args.op.with(0, [communicator.size() - 1; 2]);
             let front = communicator.front(op, args.dtype)?;

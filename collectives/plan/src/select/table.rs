@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{AS_GOOD, Candidate, Selection};
 use crate::cost::Picoseconds;
+use crate::ir::Op;
 
 /// The algorithm, and how it moves bytes.
 pub(super) fn title(candidate: &Candidate) -> String {
@@ -19,7 +20,10 @@ impl fmt::Display for Selection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let winner = self.winner();
         let (op, bytes) = (self.request.op, self.request.bytes);
-        writeln!(f, "{op} of {bytes} bytes on {} ranks", self.ranks)?;
+        match op {
+            Op::Barrier => writeln!(f, "{op} on {} ranks", self.ranks)?,
+            _ => writeln!(f, "{op} of {bytes} bytes on {} ranks", self.ranks)?,
+        }
         let tuned = self.candidates.iter().any(|c| c.measured.is_some());
         let timed = self.candidates.iter().any(|c| c.now.is_some());
         let head = [
