@@ -59,8 +59,13 @@ fn everything_over_tcp() {
 
 /// Messages of many pieces, at counts that nothing divides.
 fn large(world: &Communicator) {
+    let counts: &[usize] = match world.size() {
+        0..=3 => &[262_147, 500_003],
+        // They are more than there are cores, and check each other's results.
+        _ => &[262_147],
+    };
     for collective in Collective::all(world.size()) {
-        for count in [262_147, 500_003] {
+        for &count in counts {
             for (in_place, op) in [
                 (false, Fold::Scaled),
                 (true, Fold::First),

@@ -24,17 +24,23 @@ pub struct Function {
 static MODULES: Table<Module> = Table::new();
 static FUNCTIONS: Table<Function> = Table::new();
 
-/// The entries of a PTX text.
+/// The entries of a PTX text. It is long, and each process loads it anew: looked at by lines, which are found faster than words.
 fn entries(text: &str) -> HashMap<String, usize> {
     let mut found = HashMap::new();
-    for part in text.split(".entry ").skip(1) {
-        let Some((name, rest)) = part.split_once('(') else {
+    let mut end = 0;
+    for line in text.split_inclusive('\n') {
+        end += line.len();
+        let entry = line.strip_prefix(".visible ").unwrap_or(line);
+        let Some((name, parameters)) = entry
+            .strip_prefix(".entry ")
+            .and_then(|entry| entry.split_once('('))
+        else {
             continue;
         };
-        let parameters = rest.split_once(')').map_or("", |(inside, _)| inside);
-        // One parameter, a struct: `.param .align 8 .b8 name_param_0[72]`.
-        let bytes = parameters
-            .split_once('[')
+        // One parameter, a struct, on this line or the next: `.param .align 8 .b8 name_param_0[72]`.
+        let from = end - parameters.len();
+        let bytes = (text[from..].split_once(')'))
+            .and_then(|(inside, _)| inside.split_once('['))
             .and_then(|(_, rest)| rest.split_once(']'))
             .and_then(|(bytes, _)| bytes.parse().ok());
         found.insert(name.trim().to_owned(), bytes.unwrap_or(0));
