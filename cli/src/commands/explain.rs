@@ -23,7 +23,7 @@ pub struct Args {
     /// The operation: all_reduce, reduce_scatter, all_gather, broadcast, reduce, gather, scatter,
     /// all_to_all, barrier, send, recv.
     op: OpKind,
-    /// Bytes of the whole message. What runs at which size, if absent.
+    /// Bytes of the whole message; a barrier has none. What runs at which size, if absent.
     #[arg(long, value_name = "SIZE", value_parser = units::size, required_if_eq("measure", "true"))]
     bytes: Option<u64>,
     /// The data type.

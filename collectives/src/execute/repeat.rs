@@ -216,9 +216,11 @@ impl Run<'_> {
             // What fails does so again as an op, which says why.
             let goes_on = matches!(ran, Ran::Waits | Ran::Moved)
                 && self.running.waits_for(self.op.direct).is_some_and(|from| {
-                    if patience.turns_to(from) {
-                        let here = self.running.waits_for_one_here(self.op.direct, common);
-                        patience.begin(&mut common.peers[from as usize].alongside, here);
+                    let may_spin =
+                        patience.may_spin(from, &mut common.peers[from as usize].alongside);
+                    let running = &self.running;
+                    if may_spin && !running.waits_for_one_here(from, self.op.direct, common) {
+                        patience.spin(&mut common.peers[from as usize].alongside);
                     }
                     patience.goes_on(&mut common.peers[from as usize].alongside)
                 });

@@ -14,8 +14,8 @@ const SWITCHING: Duration = Duration::from_micros(100);
 /// For so long a core is not given up while all that are waited for run on others: as long as a switch takes on an EPYC
 /// 7003, 1.9 us. Four ranks on two cores then switch 1.0 times a barrier and core, which is the least (`perf stat -e
 /// context-switches` of `cargo xtask peers -- --ranks 4 --ops barrier`). From 1 to 3 us it made no difference there. Where a
-/// rank waited for one on another core first, and only then for one on its own, it was 1.1 times for 1 us, 1.5 times for
-/// 0.6 us, and calls up to 1 KiB took 1.05 times as long in the mean.
+/// rank waited for one on another core first, and only then for one on its own, it was 1.1 times for 1 us and 1.5 times for
+/// 0.6 us.
 const ALONGSIDE: Duration = Duration::from_micros(2);
 /// Spins between looks at the clock meanwhile.
 const LOOK: u32 = 4;
@@ -33,9 +33,11 @@ pub(crate) struct Patience {
 }
 
 /// A wait for a rank that may run on another core.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Spinning {
     Not,
+    /// Once no rank is waited for that needs this core.
+    Later,
     /// So many spins so far; when the clock was first looked at.
     For(u32, Option<Instant>),
 }
@@ -65,16 +67,17 @@ impl Default for Alongside {
 impl Alongside {
     const MOST: u8 = 4;
     /// A peer that seems not to is tried once in so many waits.
-    const TRY: u8 = 32;
+    const TRY: u8 = 128;
 
-    /// A wait begins; whether to spin for it.
-    fn begin(&mut self) -> bool {
+    /// A wait begins; whether it is one in which to try the peer, whatever it seems to be.
+    fn is_tried(&mut self) -> bool {
         self.waits = (self.waits + 1) % Self::TRY;
-        if self.score == 0 && self.waits != 0 {
-            return false;
-        }
+        self.waits == 0
+    }
+
+    /// This rank spins for it.
+    fn begin(&mut self) {
         self.score = (self.score + 1).min(Self::MOST + 1);
-        true
     }
 
     /// Whether the peer seems to share this core, and comes only if this rank gives it up.
@@ -116,19 +119,32 @@ impl Patience {
         !self.crowded && self.left > 0
     }
 
-    /// Whether another peer is waited for than before, where cores are shared: then that wait is to [`begin`](Self::begin).
+    /// Before each moment of a wait for a peer: whether this rank may [`spin`](Self::spin), if no other is waited for that
+    /// needs this core. As long as one is, the core is given up; who runs alongside comes meanwhile.
     #[inline]
-    pub(crate) fn turns_to(&mut self, from: u32) -> bool {
-        self.crowded && std::mem::replace(&mut self.from, from) != from
+    pub(crate) fn may_spin(&mut self, from: u32, alongside: &mut Alongside) -> bool {
+        if !self.crowded {
+            return false;
+        }
+        if std::mem::replace(&mut self.from, from) != from {
+            self.spinning = Spinning::Not;
+            let is_tried = alongside.is_tried();
+            if self.left == 0 || super::progress().has_work() {
+                return false;
+            }
+            if is_tried {
+                self.spin(alongside);
+            } else if !alongside.seems_here() {
+                self.spinning = Spinning::Later;
+            }
+        }
+        self.spinning == Spinning::Later
     }
 
-    /// A wait for a peer begins. Where the call waits for another that is `here`, on this core, the core is given up for
-    /// that one at once: who runs alongside comes meanwhile.
-    pub(crate) fn begin(&mut self, alongside: &mut Alongside, here: bool) {
-        self.spinning = match !here && alongside.begin() {
-            true => Spinning::For(0, None),
-            false => Spinning::Not,
-        };
+    /// Spins from now on, for a while.
+    pub(crate) fn spin(&mut self, alongside: &mut Alongside) {
+        alongside.begin();
+        self.spinning = Spinning::For(0, None);
     }
 
     /// Lets a moment pass in a wait for a peer; false once there were enough, or others have work for
@@ -177,11 +193,20 @@ mod tests {
     use super::*;
     use crate::options::InitOptions;
 
+    fn crowded() -> Patience {
+        let options = InitOptions::new(0, 4, unisono_bootstrap::RootSpec::Node);
+        Patience::new(&Policy::new(true, &options))
+    }
+
     /// Waits of which the peer comes within the spins or never; how many spun.
     fn spun(alongside: &mut Alongside, comes: bool, waits: u32) -> u32 {
         let mut spun = 0;
         for _ in 0..waits {
-            let spins = alongside.begin();
+            let mut patience = crowded();
+            if patience.may_spin(1, alongside) {
+                patience.spin(alongside);
+            }
+            let spins = patience.spinning != Spinning::Not;
             spun += u32::from(spins);
             if spins && !comes {
                 alongside.missed();
@@ -195,35 +220,54 @@ mod tests {
         let mut alongside = Alongside::default();
         assert_eq!(spun(&mut alongside, true, 1000), 1000);
         let vain = spun(&mut alongside, false, 1000);
-        assert!((1000 / 32..50).contains(&vain), "{vain}");
+        let tries = 1000 / u32::from(Alongside::TRY);
+        assert!((tries..tries + 10).contains(&vain), "{vain}");
         // It has moved to another core.
         let found = spun(&mut alongside, true, 1000);
-        assert!(found > 900, "{found}");
-    }
-
-    fn crowded() -> Patience {
-        let options = InitOptions::new(0, 4, unisono_bootstrap::RootSpec::Node);
-        Patience::new(&Policy::new(true, &options))
+        assert!(found > 1000 - u32::from(Alongside::TRY), "{found}");
     }
 
     #[test]
-    fn a_core_is_given_up_at_once_where_one_is_waited_for_that_shares_it() {
+    fn a_core_is_given_up_until_all_have_come_that_share_it() {
         let mut patience = crowded();
         let mut alongside = Alongside::default();
-        assert!(patience.turns_to(1) && !patience.turns_to(1));
-        patience.begin(&mut alongside, true);
-        assert!(patience.goes_on(&mut alongside));
-        assert_eq!(patience.left, YIELDS - 1);
+        for yields in 1..=3 {
+            assert!(patience.may_spin(1, &mut alongside));
+            assert!(patience.goes_on(&mut alongside));
+            assert_eq!(patience.left, YIELDS - yields);
+        }
         assert_eq!(
             alongside.score,
             Alongside::MOST,
             "nothing was learnt of who runs on another"
         );
-        // That one has come: now it is for the other alone.
-        assert!(patience.turns_to(2) && patience.turns_to(1));
-        patience.begin(&mut alongside, false);
+        assert!(patience.may_spin(1, &mut alongside));
+        patience.spin(&mut alongside);
         assert!(patience.goes_on(&mut alongside));
-        assert_eq!(patience.left, YIELDS - 1);
+        assert_eq!(patience.left, YIELDS - 3, "it spins");
+        assert!(!patience.may_spin(1, &mut alongside), "it does already");
+    }
+
+    /// Or one that has moved away would never be known to.
+    #[test]
+    fn who_is_waited_for_is_tried_now_and_then_whoever_is_here() {
+        let mut alongside = Alongside::default();
+        let mut tried = 0;
+        for _ in 0..10 * u32::from(Alongside::TRY) {
+            let mut patience = crowded();
+            patience.may_spin(1, &mut alongside);
+            tried += u32::from(matches!(patience.spinning, Spinning::For(..)));
+        }
+        assert_eq!(tried, 10);
+    }
+
+    #[test]
+    fn a_wait_that_has_given_its_core_up_often_spins_no_more() {
+        let mut patience = crowded();
+        patience.left = 0;
+        let mut alongside = Alongside::default();
+        assert!(!patience.may_spin(1, &mut alongside));
+        assert!(!patience.goes_on(&mut alongside));
     }
 
     #[test]
@@ -231,8 +275,8 @@ mod tests {
         let mut patience = crowded();
         let mut alongside = Alongside::default();
         let begun = Instant::now();
-        assert!(patience.turns_to(1));
-        patience.begin(&mut alongside, false);
+        assert!(patience.may_spin(1, &mut alongside));
+        patience.spin(&mut alongside);
         assert!(patience.goes_on(&mut alongside));
         while let Spinning::For(..) = patience.spinning {
             assert!(patience.goes_on(&mut alongside));

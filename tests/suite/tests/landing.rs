@@ -121,7 +121,7 @@ fn long_calls_of_every_plan_are_right() {
     ];
     for (op, algorithms) in plans {
         for &algorithm in algorithms {
-            for ranks in [3, 4] {
+            for ranks in [2, 3, 4] {
                 threads(
                     ranks,
                     move |options| by(options, op, algorithm),

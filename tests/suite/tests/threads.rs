@@ -61,7 +61,7 @@ fn everything_over_tcp() {
 fn large(world: &Communicator) {
     let counts: &[usize] = match world.size() {
         0..=3 => &[262_147, 500_003],
-        // They are more than there are cores, and check each other's results.
+        // Each computes what it should have from what all have.
         _ => &[262_147],
     };
     for collective in Collective::all(world.size()) {

@@ -2,10 +2,11 @@
 //! `ceil(lg p) (a + S b + S g)`, for small messages. Other numbers of ranks are folded.
 //!
 //! A barrier is the same with signals. Of a power of two of ranks it has as many as dissemination, but each rank hears from
-//! whom it signals: over sockets they share a connection, and four ranks on two cores took 0.8 to 0.95 of the time (EPYC
-//! 7003, `cargo xtask peers -- --ops barrier --ranks 4,8 --transport tcp`, with either in `UNISONO_ALGORITHMS`). Of other
-//! numbers it has `floor(lg p) + 2` rounds, more than dissemination, but `q lg q + 2 (p - q)` signals for the largest power
-//! of two `q`, and not `p ceil(lg p)`. Where signals are calls of the operating system and ranks share cores, that counts.
+//! whom it signals: over sockets they share a connection, and four and eight ranks on two cores took 0.8 to 0.96 of the time
+//! (EPYC 7003, `cargo xtask peers -- --ops barrier --ranks 4,8 --transport tcp`, with either in `UNISONO_ALGORITHMS`). The
+//! cost model knows nothing of that: the order of [`Algorithm::ALL`](crate::Algorithm::ALL) decides. Of other numbers it has
+//! `floor(lg p) + 2` rounds, more than dissemination, but `q lg q + 2 (p - q)` signals for the largest power of two `q`, and
+//! not `p ceil(lg p)`. Where signals are calls of the operating system and ranks share cores, that counts.
 //!
 //! Both partners add the lower rank's value first, so both get the same expression.
 

@@ -121,6 +121,8 @@ fn fewer_messages_are_chosen_where_each_is_a_call_of_the_system() {
         assert_eq!(choose(Op::AllReduce, &cheap), mesh, "{ranks}");
         let chosen = choose(Op::AllReduce, &dear);
         assert_eq!(chosen, Plan::Flat(Algorithm::RecursiveDoubling), "{ranks}");
+        let barrier = choose_for(0, Op::Barrier, &dear);
+        assert_eq!(barrier, Plan::Flat(Algorithm::RecursiveDoubling), "{ranks}");
         // The others wait while the root sends: it has a core nearly to itself. A tree keeps both cores busy with what
         // takes longer than a turn.
         let broadcast = Op::Broadcast { root: 0 };

@@ -135,6 +135,10 @@ fn costs_equal_the_closed_formulas() {
         3 * alpha,
     );
     assert_near(
+        time(Algorithm::RecursiveDoubling, Op::Barrier, 0, 1, &fabric),
+        3 * alpha,
+    );
+    assert_near(
         time(Algorithm::MeshOneShot, Op::Barrier, 0, 1, &fabric),
         alpha,
     );

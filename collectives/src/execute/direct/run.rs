@@ -91,15 +91,25 @@ impl Running {
         }
     }
 
-    /// Whether a rank has not come that this call waits for too, behind the one at hand, and that seems to need this core.
-    pub(in crate::execute) fn waits_for_one_here(&self, direct: &Direct, common: &Common) -> bool {
+    /// Whether a rank other than `from`, at which the run stands, has not come that the call waits for too and that seems to
+    /// need this core. What posted links bring is not known before they are driven.
+    pub(in crate::execute) fn waits_for_one_here(
+        &self,
+        from: u32,
+        direct: &Direct,
+        common: &Common,
+    ) -> bool {
         let behind = direct.moves.get(self.next + 1..).unwrap_or_default();
-        behind.iter().any(|step| {
-            let Move::Wait { from, shown, .. } = *step else {
-                return false;
-            };
-            let peer = &common.peers[from as usize];
-            peer.alongside.seems_here() && !is_there(&common.own, peer, shown)
+        behind.iter().any(|step| match *step {
+            Move::Wait {
+                from: other, shown, ..
+            } if other != from => {
+                let peer = &common.peers[other as usize];
+                peer.alongside.seems_here()
+                    && matches!(peer.way, Way::Mapped { .. })
+                    && !is_there(&common.own, peer, shown)
+            }
+            _ => false,
         })
     }
 

@@ -24,7 +24,8 @@ pub struct Function {
 static MODULES: Table<Module> = Table::new();
 static FUNCTIONS: Table<Function> = Table::new();
 
-/// The entries of a PTX text. It is long, and each process loads it anew: looked at by lines, which are found faster than words.
+/// The entries of a PTX text, each at the start of a line, as compilers write them. The text is long, and each process loads it
+/// anew: lines are found faster than words.
 fn entries(text: &str) -> HashMap<String, usize> {
     let mut found = HashMap::new();
     let mut end = 0;
