@@ -232,12 +232,17 @@ fn explain_tells_of_windows() {
 
 #[test]
 fn explain_asks_a_barrier_for_no_bytes() {
-    let Some(told) = job(&["explain", "barrier", "--ranks", "3"]) else {
-        return;
-    };
-    assert_eq!(told.code, Some(0), "{told:?}");
-    assert!(told.out.starts_with("barrier on 3 ranks\n"), "{}", told.out);
-    assert!(told.out.contains("predicted"), "{}", told.out);
+    let ask = ["explain", "barrier", "--ranks", "3"];
+    for (more, shows) in [(&[][..], "predicted"), (&["--measure"], " now ")] {
+        let Some(told) = job(&[&ask[..], more].concat()) else {
+            return;
+        };
+        assert_eq!(told.code, Some(0), "{told:?}");
+        assert!(told.out.starts_with("barrier on 3 ranks\n"), "{}", told.out);
+        assert!(told.out.contains(shows), "{}", told.out);
+    }
+    let sizeless = job(&["explain", "all_reduce", "--ranks", "2", "--measure"]);
+    assert!(sizeless.is_some_and(|told| told.code != Some(0) && told.err.contains("--bytes")));
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub struct Args {
     /// all_to_all, barrier, send, recv.
     op: OpKind,
     /// Bytes of the whole message; a barrier has none. What runs at which size, if absent.
-    #[arg(long, value_name = "SIZE", value_parser = units::size, required_if_eq("measure", "true"))]
+    #[arg(long, value_name = "SIZE", value_parser = units::size)]
     bytes: Option<u64>,
     /// The data type.
     #[arg(long, value_name = "TYPE", default_value = "f32")]
@@ -43,14 +43,19 @@ pub struct Args {
 
 /// Explains. Without a launcher and without a number of ranks, two are started.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    let bytes = match args.op {
+        OpKind::Barrier => Some(0),
+        _ => args.bytes,
+    };
+    if args.measure && bytes.is_none() {
+        bail!("--measure is of one size: say which by --bytes");
+    }
     let launched = unisono::bootstrap::RankInfo::from_environment().is_ok();
     if let Some(code) = args.ranks.launch((!launched).then_some(2))? {
         return Ok(code);
     }
     let communicator = args.join.join(false)?;
-    // A barrier has one size.
-    let none = (args.op == OpKind::Barrier && !args.measure).then_some(0);
-    let Some(bytes) = none.or(args.bytes) else {
+    let Some(bytes) = bytes else {
         if communicator.rank() == 0 {
             let op = args.op.with(0, [communicator.size() - 1; 2]);
             let front = communicator.front(op, args.dtype)?;

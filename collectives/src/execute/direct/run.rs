@@ -100,16 +100,11 @@ impl Running {
         common: &Common,
     ) -> bool {
         let behind = direct.moves.get(self.next + 1..).unwrap_or_default();
-        behind.iter().any(|step| match *step {
-            Move::Wait {
-                from: other, shown, ..
-            } if other != from => {
-                let peer = &common.peers[other as usize];
-                peer.alongside.seems_here()
-                    && matches!(peer.way, Way::Mapped { .. })
-                    && !is_there(&common.own, peer, shown)
-            }
-            _ => false,
+        others(behind, from).any(|(other, shown)| {
+            let peer = &common.peers[other as usize];
+            peer.alongside.seems_here()
+                && matches!(peer.way, Way::Mapped { .. })
+                && !is_there(&common.own, peer, shown)
         })
     }
 
@@ -696,6 +691,16 @@ impl Common {
     }
 }
 
+/// The ranks other than `from` for whose puts these moves wait, and whether those are shown.
+fn others(moves: &[Move], from: u32) -> impl Iterator<Item = (u32, bool)> {
+    moves.iter().filter_map(move |step| match *step {
+        Move::Wait {
+            from: other, shown, ..
+        } if other != from => Some((other, shown)),
+        _ => None,
+    })
+}
+
 /// A bell is to be rung.
 #[inline]
 fn note(bells: &mut Vec<u64>, bell: u64) {
@@ -794,4 +799,30 @@ fn has_come(own: &Own, peer: &Peer, words: Option<&[u64; 3]>) -> bool {
     let Line { flag, counter } = peer.awaited(own);
     // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
     unsafe { flag::pass(flag, counter, 1, words) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Else a rank that waits twice for the same one would give its core up for it for ever, and never find that it has moved.
+    #[test]
+    fn who_is_waited_for_again_is_no_other() {
+        let wait = |from, shown| Move::Wait {
+            from,
+            bytes: 4,
+            blocks: Blocks::NONE,
+            land: None,
+            shown,
+        };
+        let release = Move::Release {
+            from: 3,
+            rides: false,
+            held: None,
+        };
+        let moves = [wait(1, false), release, wait(2, true), wait(1, false)];
+        assert_eq!(others(&moves, 1).collect::<Vec<_>>(), [(2, true)]);
+        let of_two = [(1, false), (1, false)];
+        assert_eq!(others(&moves, 2).collect::<Vec<_>>(), of_two);
+    }
 }
