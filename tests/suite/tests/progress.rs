@@ -1,6 +1,6 @@
 //! Progress is process-wide, and starting a call is not doing it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use unisono::{Buffer, Communicator, InitOptions, Pending, ReduceOp};
@@ -32,7 +32,7 @@ fn either(tcp: bool) -> impl Fn(&mut InitOptions) + Send + Sync + 'static {
     }
 }
 
-/// How long starts took, and which of them the system interrupted to run somebody else.
+/// How long something took each time, and when the system did not interrupt it to run somebody else.
 #[derive(Default)]
 struct Times {
     all: Vec<Duration>,
@@ -51,15 +51,26 @@ impl Times {
         }
         started
     }
+
+    /// Of what was not interrupted; of all, where a busy machine interrupted every one.
+    fn quantiles(&mut self) -> [Duration; 3] {
+        if self.undisturbed.is_empty() {
+            self.undisturbed.clone_from(&self.all);
+        }
+        quantiles(&mut self.undisturbed)
+    }
 }
 
-/// Rank 0 starts 64 MiB, and 8 B behind it, while no peer is there; the peer comes later.
-fn starts(tcp: bool, count: u64) -> Times {
+/// Rank 0 starts 64 MiB, and 8 B behind it, while no peer is there; the peer comes later. The second
+/// times are those of waking a thread that sleeps, which is what a start must do, in the same rounds.
+fn starts(tcp: bool, count: u64) -> (Times, Times) {
     let ranks = threads(2, either(tcp), move |world| {
         let gate = world.duplicate().expect("duplicate");
         let mut large: Buffer<f32> = world.buffer(16 << 20).expect("64 MiB");
         let mut small: Buffer<f32> = world.buffer(2).expect("8 B");
-        let mut times = Times::default();
+        let (mut starts, mut wakes) = (Times::default(), Times::default());
+        let (wake, woken) = mpsc::channel();
+        let sleeper = std::thread::spawn(move || woken.into_iter().for_each(|()| {}));
         for _ in 0..count {
             large.fill(1.0);
             small.fill(2.0);
@@ -71,53 +82,61 @@ fn starts(tcp: bool, count: u64) -> Times {
                 // The peer sleeps now: it takes no core from the start.
                 std::thread::sleep(Duration::from_millis(3));
             }
-            let pending = times
+            let pending = starts
                 .time(|| world.start_all_reduce(large, ReduceOp::Sum))
                 .expect("start");
             if world.rank() == 0 {
                 // The thread has taken it up and stands at the first wait.
                 std::thread::sleep(Duration::from_millis(3));
             }
-            let second = times
+            let second = starts
                 .time(|| world.start_all_reduce(small, ReduceOp::Sum))
                 .expect("start");
             if world.rank() == 0 {
                 assert!(!pending.is_done().expect("no error"), "no peer is there");
+                std::thread::sleep(Duration::from_millis(3));
+                wakes.time(|| wake.send(())).expect("it sleeps");
                 gate.barrier().expect("barrier");
             }
             large = pending.wait().expect("done");
             small = second.wait().expect("done");
             assert!(large.iter().all(|x| *x == 2.0) && small.iter().all(|x| *x == 4.0));
         }
+        drop(wake);
+        sleeper.join().expect("the sleeper");
         world.finalize().expect("finalize");
-        times
+        (starts, wakes)
     });
     ranks.into_iter().next().expect("rank 0")
 }
 
-/// The test command shares the machine with other work: there the median counts. In a soak it is
-/// the 99th percentile of the starts that the system did not interrupt; it is told of all of them.
+/// The test command shares the machine with other work: there the median counts. In a soak it is the
+/// 99th percentile of the starts that the system did not interrupt; it is told of all of them. Where
+/// the machine takes as long to wake a thread, twice that time is allowed.
 #[test]
 fn starting_returns_at_once_with_no_peer_there() {
     let (_alone, _limit) = alone("starting_returns_at_once_with_no_peer_there");
     for tcp in [false, true] {
-        let mut times = starts(tcp, STARTS.get());
-        let interrupted = times.all.len() - times.undisturbed.len();
-        let [_, p99_of_all, _] = quantiles(&mut times.all);
-        if times.undisturbed.is_empty() {
-            // A busy machine interrupts every one.
-            times.undisturbed.clone_from(&times.all);
-        }
-        let [median, p99, most] = quantiles(&mut times.undisturbed);
+        let (mut starts, mut wakes) = starts(tcp, STARTS.get());
+        let interrupted = starts.all.len() - starts.undisturbed.len();
+        let [_, p99_of_all, _] = quantiles(&mut starts.all);
+        let [median, p99, most] = starts.quantiles();
+        let [wake, wake_p99, _] = wakes.quantiles();
         println!(
             "soak: {STARTS} times 64 MiB and 8 B started over {} with no peer there: median {median:?}, p99 {p99:?}, \
-             longest {most:?}; with the {interrupted} that the system interrupted: p99 {p99_of_all:?}",
-            if tcp { "tcp" } else { "shared memory" }
+             longest {most:?}; with the {interrupted} that the system interrupted: p99 {p99_of_all:?}; \
+             a thread that sleeps is woken in: median {wake:?}, p99 {wake_p99:?}",
+            if tcp { "tcp" } else { "shared memory" },
         );
-        let judged = if soaking() { p99 } else { median };
+        let (judged, wake) = if soaking() {
+            (p99, wake_p99)
+        } else {
+            (median, wake)
+        };
+        let allowed = Duration::from_micros(100).max(2 * wake);
         assert!(
-            judged < Duration::from_micros(100),
-            "median {median:?}, p99 {p99:?}"
+            judged < allowed,
+            "median {median:?}, p99 {p99:?}, allowed {allowed:?}"
         );
     }
 }
