@@ -176,6 +176,12 @@ impl Connection {
         self.stream.watch(interest, key)
     }
 
+    /// Watches for nothing until [`watch`](Self::watch) is called.
+    pub(crate) fn watch_no_more(&mut self) {
+        // One that can't leave the set stays in it, as before.
+        let _ = self.stream.watch(Interest::Nothing, 0);
+    }
+
     /// Whether there is something to take that watching would not tell of.
     pub(crate) fn holds_input(&mut self) -> bool {
         self.open && !self.incoming.is_held() && self.stream.holds_input()

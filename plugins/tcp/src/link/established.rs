@@ -44,6 +44,8 @@ pub(crate) struct Established {
     /// Scratch space for what is known of each connection.
     shares: Vec<Rail>,
     polls: u32,
+    /// Whether the host has slept, or was about to, since the clock was last looked at.
+    slept: bool,
     /// Whether the first connections have all begun.
     begun: bool,
     pub(super) access: Access,
@@ -87,6 +89,7 @@ impl Established {
             elsewhere: Elsewhere::default(),
             shares: Vec::new(),
             polls: 0,
+            slept: false,
             begun: false,
             access: connected.access,
         };
@@ -401,7 +404,18 @@ impl Established {
             connection.watch(key)?;
         }
         self.access.arm(self.next_look())?;
+        self.slept = true;
         Ok(true)
+    }
+
+    /// Of a host that polls and does not sleep no connection is watched: each arrival would be noted in the set, on the way
+    /// of what arrives.
+    pub(super) fn watch_if_needed(&mut self) {
+        if !std::mem::take(&mut self.slept) {
+            for connection in &mut self.connections {
+                connection.watch_no_more();
+            }
+        }
     }
 
     fn can_release(&self) -> bool {
