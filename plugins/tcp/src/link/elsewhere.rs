@@ -59,6 +59,11 @@ impl Elsewhere {
         true
     }
 
+    /// Whether nothing was asked for, and no put is known to lie in its window: then the next one does, if it is short.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.asked.is_empty() && self.plain.is_empty()
+    }
+
     /// Where a frame's bytes shall lie that has waited for so many turns.
     pub(crate) fn place(&mut self, frame: Arriving, waited: u32) -> Lies {
         if frame.length == 0 {

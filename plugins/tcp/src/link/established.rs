@@ -100,9 +100,8 @@ impl Established {
     /// Counts polls; true now and then, and often while a connection is missing.
     pub(crate) fn is_time_to_tend(&mut self) -> bool {
         self.polls = self.polls.wrapping_add(1);
-        let often = self.connections.iter().any(|c| c.trouble.is_some());
-        self.polls
-            .is_multiple_of(if often { TEND_OFTEN } else { TEND })
+        let is_missing = || self.connections.iter().any(|c| c.trouble.is_some());
+        self.polls.is_multiple_of(TEND_OFTEN) && (self.polls.is_multiple_of(TEND) || is_missing())
     }
 
     /// Whether both ends have begun on every one of the first connections.
@@ -120,8 +119,10 @@ impl Established {
     /// Whether bytes wait for the kernel, or for another connection in place of one that was lost: a link
     /// that is ended now would take them with it.
     pub(crate) fn owes(&self) -> bool {
-        let owes = |c: &Connection| c.trouble.is_some() && c.outgoing.awaits_peer();
-        self.is_blocked() || self.connections.iter().any(owes)
+        let owes = |c: &Connection| {
+            c.outgoing.is_blocked() || (c.trouble.is_some() && c.outgoing.awaits_peer())
+        };
+        self.connections.iter().any(owes)
     }
 
     /// The next poll asks every connection.
@@ -139,11 +140,9 @@ impl Established {
     /// The link can't go on.
     pub(crate) fn turn(&mut self, desk: &mut Desk<'_>, budget: u64) -> Result<Turn> {
         let budget = budget.min(TURN_BYTES);
-        let mut turn = Turn {
-            moved: desk.outbox.advance()?,
-            ..Turn::default()
-        };
-        if !desk.outbox.is_empty() || self.is_blocked() {
+        let mut turn = Turn::default();
+        if (!desk.outbox.is_empty() || self.is_blocked()) && !self.send_short(desk, &mut turn)? {
+            turn.moved = desk.outbox.advance()?;
             self.send(desk, budget, &mut turn)?;
         }
         // What answers a small put is not there yet: who waits for it polls again. Who sends one after the other and waits
@@ -154,6 +153,23 @@ impl Established {
         }
         turn.moved |= turn.bytes > 0;
         Ok(turn)
+    }
+
+    /// Sends a few short puts that are all there is to send; false if there is more, or something else.
+    fn send_short(&mut self, desk: &mut Desk<'_>, turn: &mut Turn) -> Result<bool> {
+        if self.lines.rails {
+            return Ok(false);
+        }
+        match self.connections[0].send_short(self.lines, desk.outbox) {
+            Ok(sent) => {
+                turn.bytes += sent;
+                Ok(sent > 0)
+            }
+            Err(error) => {
+                self.part(0, Broken::System(error), desk)?;
+                Ok(true)
+            }
+        }
     }
 
     fn send(&mut self, desk: &mut Desk<'_>, budget: u64, turn: &mut Turn) -> Result<()> {
@@ -241,11 +257,11 @@ impl Established {
 
     /// A put that every connection is ahead of can't come any more: each brings puts in order.
     fn check_order(&mut self, desk: &mut Desk<'_>) -> Result<()> {
-        let mut open = self.connections.iter().filter(|c| c.open).peekable();
-        let is_whole = self.connections.iter().all(|c| c.trouble.is_none());
-        if !is_whole
-            || open.peek().is_none()
-            || !open.all(|c| c.incoming.is_held())
+        // Most often the first is not held.
+        let goes_on = |c: &Connection| c.open && !c.incoming.is_held();
+        if self.connections.iter().any(goes_on)
+            || self.connections.iter().any(|c| c.trouble.is_some())
+            || self.connections.iter().all(|c| !c.open)
             || self.can_release()
         {
             return Ok(());
@@ -268,7 +284,9 @@ impl Established {
 
     /// What the peer said about a connection.
     fn hear(&mut self, at: usize, desk: &mut Desk<'_>) -> Result<()> {
-        let said = self.connections[at].incoming.take_said();
+        let Some(said) = self.connections[at].incoming.take_said() else {
+            return Ok(());
+        };
         if let Some(received) = said.resumed {
             let again = self.connections[at].outgoing.resume(received, desk.outbox);
             match again {

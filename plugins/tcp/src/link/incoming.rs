@@ -110,7 +110,7 @@ pub(crate) struct Incoming {
     is_asked: bool,
     /// The peer keeps nothing, and is told nothing.
     lasting: bool,
-    said: Said,
+    said: Option<Said>,
     /// Whether the peer must first say what it has.
     fresh: bool,
     backoff: Backoff,
@@ -138,7 +138,7 @@ impl Incoming {
             untold_bytes: 0,
             is_asked: false,
             lasting,
-            said: Said::default(),
+            said: None,
             fresh: true,
             backoff: Backoff::default(),
         }
@@ -154,14 +154,14 @@ impl Incoming {
         self.unread = 0..0;
         (self.large, self.is_asked) = (0, false);
         (self.untold, self.untold_bytes) = (0, 0);
-        (self.goodbye, self.said, self.fresh) = (None, Said::default(), true);
+        (self.goodbye, self.said, self.fresh) = (None, None, true);
         self.backoff = Backoff::default();
         self.received
     }
 
-    /// What the peer said about the connection itself since this was last asked.
-    pub(crate) fn take_said(&mut self) -> Said {
-        std::mem::take(&mut self.said)
+    /// What the peer said about the connection itself since this was last asked, if anything.
+    pub(crate) fn take_said(&mut self) -> Option<Said> {
+        self.said.take()
     }
 
     /// How many frames have landed, if it is time to tell the peer.
@@ -312,8 +312,10 @@ impl Incoming {
             return Piece::EMPTY;
         }
         // At most part of a header is unread here.
-        self.buffer.copy_within(self.unread.clone(), 0);
-        self.unread = 0..self.unread.len();
+        if self.unread.start > 0 {
+            self.buffer.copy_within(self.unread.clone(), 0);
+            self.unread = 0..self.unread.len();
+        }
         let free = &mut self.buffer[self.unread.end..wanted.max(self.unread.end)];
         Piece::new(free.as_mut_ptr(), free.len())
     }
@@ -360,14 +362,9 @@ impl Incoming {
                     return Ok(());
                 }
                 landed.order.land(landing.sequence, landing.length);
-                *landed.bytes += landing.length;
-                self.received += 1;
-                if !self.lasting {
-                    self.untold += 1;
-                    self.untold_bytes += landing.length;
-                    self.is_asked |= landing.acknowledge;
-                }
+                let (length, acknowledge) = (landing.length, landing.acknowledge);
                 self.landing = None;
+                self.count(length, acknowledge, landed);
                 settle(landed)?;
             }
             let Some(header) = self.buffer[self.unread.clone()].first_chunk::<FRAME_BYTES>() else {
@@ -375,8 +372,74 @@ impl Incoming {
             };
             let frame = Frame::decode(header)?;
             self.unread.start += FRAME_BYTES;
-            self.begin(frame, landed)?;
+            if !self.lands_at_once(&frame, landed) {
+                self.begin(frame, landed)?;
+            }
         }
+    }
+
+    /// Takes note of a frame of a put that has landed whole.
+    fn count(&mut self, length: u64, acknowledge: bool, landed: &mut Landed<'_>) {
+        *landed.bytes += length;
+        self.received += 1;
+        if !self.lasting {
+            self.untold += 1;
+            self.untold_bytes += length;
+            self.is_asked |= acknowledge;
+        }
+    }
+
+    /// A short put that is here whole, and the next in order, lands without that anything of it is remembered: most are such.
+    /// False of every other, also of one that is wrong: then [`begin`](Self::begin) says what is.
+    fn lands_at_once(&mut self, frame: &Frame, landed: &mut Landed<'_>) -> bool {
+        let Frame::Put {
+            sequence,
+            window,
+            length,
+            offset,
+            total,
+            signal: Some(signal),
+            acknowledge,
+        } = *frame
+        else {
+            return false;
+        };
+        let length = u64::from(length);
+        let is_whole = length == total && length < LARGE && length <= self.unread.len() as u64;
+        if !is_whole
+            || self.fresh
+            || self.goodbye.is_some()
+            || !landed.order.is_next(sequence)
+            || !landed.elsewhere.is_empty()
+        {
+            return false;
+        }
+        let Some(flag) = landed.windows.flag(signal.window, signal.offset) else {
+            return false;
+        };
+        if length > 0 {
+            let Some(place) = landed.windows.place(window, offset, length) else {
+                return false;
+            };
+            let from = &self.buffer[self.unread.start..][..length as usize];
+            // SAFETY: as in `pull`.
+            unsafe { memory::copy_in(from, place) };
+            self.unread.start += length as usize;
+        }
+        self.large = match length {
+            0 => self.large.saturating_sub(1),
+            _ => 0,
+        };
+        landed.order.pass();
+        *landed.puts += 1;
+        self.count(length, acknowledge, landed);
+        // SAFETY: as in `settle`.
+        unsafe { memory::raise(flag, signal.words) };
+        true
+    }
+
+    fn said(&mut self) -> &mut Said {
+        self.said.get_or_insert_default()
     }
 
     fn begin(&mut self, frame: Frame, landed: &mut Landed<'_>) -> Result<(), Broken> {
@@ -429,12 +492,12 @@ impl Incoming {
             Frame::Goodbye { sequence, aborted } => {
                 self.goodbye = Some(Goodbye { sequence, aborted });
             }
-            Frame::Ack { received } => self.said.acknowledged = Some(received),
+            Frame::Ack { received } => self.said().acknowledged = Some(received),
             Frame::Resume { received } => {
-                self.said.resumed = Some(received);
+                self.said().resumed = Some(received);
                 self.fresh = false;
             }
-            Frame::Lost { index, generation } => self.said.lost = Some((index, generation)),
+            Frame::Lost { index, generation } => self.said().lost = Some((index, generation)),
         }
         Ok(())
     }

@@ -50,6 +50,17 @@ impl Order {
         sequence.saturating_sub(self.next) < AHEAD_MAX
     }
 
+    /// Whether a put is the next, and nothing is awaited of it or any behind it.
+    pub(crate) fn is_next(&self, sequence: u64) -> bool {
+        sequence == self.next && self.landing.is_empty()
+    }
+
+    /// The next put has landed, of which nothing was noted before.
+    pub(crate) fn pass(&mut self) {
+        debug_assert!(self.landing.is_empty());
+        self.next += 1;
+    }
+
     /// Takes note of a frame before its bytes land.
     pub(crate) fn admit(
         &mut self,
@@ -147,6 +158,21 @@ mod tests {
         assert_eq!(order.admit(AHEAD_MAX, 10, 1, None), Admission::Taken);
         assert_eq!(order.admit(AHEAD_MAX + 1, 10, 1, None), Admission::Held);
         assert_eq!(order.admit(u64::MAX, 10, 1, None), Admission::Held);
+    }
+
+    #[test]
+    fn only_the_next_may_pass_and_nothing_that_is_awaited() {
+        let mut order = Order::default();
+        assert!(order.is_next(0) && !order.is_next(1));
+        order.pass();
+        assert!(order.is_next(1) && !order.is_next(0));
+        assert_eq!(order.admit(2, 4, 4, signal(2)), Admission::Taken);
+        assert!(!order.is_next(1), "the one behind it is to be settled too");
+        assert_eq!(order.admit(1, 4, 4, None), Admission::Taken);
+        order.land(2, 4);
+        order.land(1, 4);
+        assert_eq!((order.pop(), order.pop()), (Some(None), Some(signal(2))));
+        assert!(order.is_next(3));
     }
 
     proptest! {

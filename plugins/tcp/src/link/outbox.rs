@@ -12,12 +12,16 @@ use unisono_plugin::{Batch, Command, Error, NoEvent, Result};
 
 use super::keep::Keep;
 use super::put::{Lines, Place, Put, Source};
+use super::together::{ROOM, SHORT};
 use super::window::Windows;
 use crate::memory::{self, Reached};
-use crate::wire::{FRAME_BYTES, Frame};
+use crate::wire::FRAME_BYTES;
 
 /// Commands that a link takes before it says "no more now".
 const QUEUE_MAX: usize = 1024;
+/// So many short puts that are all there is go to the kernel without that anything of them is remembered.
+const FEW: usize = 8;
+const _: () = assert!(FEW * (FRAME_BYTES + SHORT as usize) <= ROOM);
 /// Puts that are under way at once.
 const ACTIVE_MAX: usize = 128;
 /// Commands in order: accepted, then under way, then complete.
@@ -136,6 +140,48 @@ impl Outbox {
         self.unclaimed().next().is_some()
     }
 
+    /// Whether a few short puts are all there is.
+    pub(crate) fn is_short(&self) -> bool {
+        let is_short = |queued: &Queued| matches!(queued, Queued::Put(put) if put.total <= SHORT);
+        self.active.is_empty()
+            && (1..=FEW).contains(&self.queue.len())
+            && self.queue.iter().all(is_short)
+    }
+
+    /// The puts that wait to be begun, if [they are short](Self::is_short): the header of each, and its bytes.
+    pub(crate) fn short(&self) -> impl Iterator<Item = ([u8; FRAME_BYTES], &Source, u64)> {
+        let puts = self.queue.iter().map_while(|queued| match queued {
+            Queued::Put(put) => Some(put),
+            Queued::Wait(_) => None,
+        });
+        (self.sequence..).zip(puts).map(|(sequence, put)| {
+            let frame = put.frame(sequence, 0, put.total, false);
+            (frame.encode(), &put.source, put.total)
+        })
+    }
+
+    /// The kernel has all that was [short](Self::short).
+    pub(crate) fn complete_short(&mut self) {
+        while let Some(Queued::Put(put)) = self.queue.pop_front() {
+            if let Some((flag, counter)) = put.done {
+                // SAFETY: the host keeps a command's flags alive until it is complete.
+                unsafe { memory::signal(flag, counter) };
+            }
+            self.sequence += 1;
+            self.completed += 1;
+            self.payload += put.total;
+        }
+        // The next begin where these did: in the cache.
+        self.queue.clear();
+    }
+
+    /// What was [short](Self::short) goes the way of all others.
+    pub(crate) fn begin_short(&mut self) {
+        while let Some(Queued::Put(put)) = self.queue.pop_front() {
+            self.begin(Some(put));
+        }
+    }
+
     /// Moves commands from the queue into the work under way, as far as WAITs let them.
     ///
     /// # Errors
@@ -169,17 +215,22 @@ impl Outbox {
                 }
             };
             self.queue.pop_front();
-            self.active.push_back(Active {
-                put,
-                sequence: self.sequence,
-                claimed: 0,
-                begun: put.is_none(),
-                open: 0,
-            });
-            self.sequence += u64::from(put.is_some());
+            self.begin(put);
         }
         self.retire();
         Ok(before != (self.completed, self.active.len()))
+    }
+
+    /// Puts a command among those under way, behind the others.
+    fn begin(&mut self, put: Option<Put>) {
+        self.active.push_back(Active {
+            put,
+            sequence: self.sequence,
+            claimed: 0,
+            begun: put.is_none(),
+            open: 0,
+        });
+        self.sequence += u64::from(put.is_some());
     }
 
     /// What no connection has taken yet of the oldest put that several rails share.
@@ -236,15 +287,7 @@ impl Outbox {
         let again = keep.is_some();
         let keep = keep.filter(|_| length == put.total);
         let kept = keep.and_then(|keep| Some((keep.room(length)?, keep)));
-        let frame = Frame::Put {
-            sequence,
-            window: put.window,
-            length: length as u32, // STRIPE_MAX is far below
-            offset: put.offset + claimed,
-            total: put.total,
-            signal: put.signal,
-            acknowledge: again && kept.is_none(),
-        };
+        let frame = put.frame(sequence, claimed, length, again && kept.is_none());
         let header = frame.encode();
         let (source, start, kept) = match kept {
             Some((kept, keep)) => {
@@ -313,5 +356,82 @@ impl Active {
 
     fn is_complete(&self) -> bool {
         self.open == 0 && !self.is_unclaimed()
+    }
+}
+
+#[cfg(test)]
+impl Outbox {
+    /// One in which these puts wait.
+    pub(crate) fn of(puts: impl IntoIterator<Item = Put>) -> Self {
+        Self {
+            queue: puts.into_iter().map(Queued::Put).collect(),
+            ..Self::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unisono_plugin::abi::{Counter, FlagLine};
+
+    use super::*;
+    use crate::wire::Frame;
+
+    fn put(total: u64) -> Put {
+        Put {
+            source: Source::one(4096, total),
+            window: 1,
+            offset: 64,
+            total,
+            signal: None,
+            done: None,
+        }
+    }
+
+    #[test]
+    fn only_a_few_short_puts_are_short() {
+        let of = |totals: &[u64]| Outbox::of(totals.iter().copied().map(put));
+        assert!(of(&[0]).is_short() && of(&[SHORT; FEW]).is_short());
+        assert!(!of(&[]).is_short(), "none");
+        assert!(!of(&[4, SHORT + 1]).is_short(), "long");
+        assert!(!of(&[4; FEW + 1]).is_short(), "many");
+        let mut begun = of(&[SHORT + 1]);
+        begun.advance().expect("no wait");
+        begun.queue.push_back(Queued::Put(put(4)));
+        assert!(!begun.is_short(), "one is under way");
+        let mut waits = of(&[4]);
+        // SAFETY: a command is of integers.
+        let wait: CommandWait = unsafe { std::mem::zeroed() };
+        waits.queue.push_back(Queued::Wait(wait));
+        assert!(!waits.is_short(), "a wait is behind it");
+    }
+
+    #[test]
+    fn short_puts_are_numbered_and_complete_as_all_others() {
+        let mut flag = FlagLine {
+            counter: 0,
+            words: [0; 3],
+            reserved: [0; 4],
+        };
+        let mut counter = Counter { value: 0, seen: 0 };
+        let last = Put {
+            done: Some((&raw mut flag as u64, &raw mut counter as u64)),
+            ..put(12)
+        };
+        let mut outbox = Outbox::of([put(0), last]);
+        outbox.sequence = 5;
+        let frames: Vec<_> = outbox
+            .short()
+            .map(|(header, _, bytes)| (Frame::decode(&header).expect("a frame"), bytes))
+            .collect();
+        let numbers = frames.iter().map(|(frame, bytes)| match frame {
+            Frame::Put { sequence, .. } => (*sequence, *bytes),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(numbers.collect::<Vec<_>>(), [(5, 0), (6, 12)]);
+        outbox.complete_short();
+        assert!(outbox.is_empty());
+        assert_eq!((outbox.completed(), outbox.sequence()), (2, 7));
+        assert_eq!((outbox.payload(), flag.counter), (12, 1));
     }
 }

@@ -232,6 +232,63 @@ impl Outgoing {
         Ok(moved)
     }
 
+    /// Sends the few short puts that are all that the outbox has, if nothing is to be sent before them and nothing of them is
+    /// kept: most are such, and complete with the one call. Returns how many bytes; 0 if they go the way of all others.
+    ///
+    /// # Errors
+    /// The connection is gone.
+    pub(crate) fn send_short(
+        &mut self,
+        stream: &mut Stream,
+        place: Place,
+        outbox: &mut Outbox,
+    ) -> io::Result<u64> {
+        let is_idle = !self.held && !self.has_words() && !self.awaits_peer();
+        if !self.lasting || !is_idle || stream.encrypts() || !outbox.is_short() {
+            return Ok(0);
+        }
+        self.together.clear();
+        let (mut first, mut wanted) = (None, 0);
+        for (header, source, bytes) in outbox.short() {
+            // SAFETY: a local.
+            let start = unsafe {
+                self.together
+                    .copy(header.as_ptr() as u64, FRAME_BYTES as u64)
+            };
+            first.get_or_insert(start);
+            let mut copied = 0;
+            while copied < bytes {
+                let (address, run) = source.run(copied);
+                let run = run.min(bytes - copied);
+                // SAFETY: the host keeps a put's source alive until it is complete.
+                unsafe { self.together.copy(address, run) };
+                copied += run;
+            }
+            wanted += FRAME_BYTES + bytes as usize;
+        }
+        let start = first.unwrap_or(0) as *mut u8;
+        // SAFETY: there is room for all of them, one behind the other, which nothing touches until the call returns.
+        match unsafe { stream.send(&mut [Piece::new(start, wanted)]) } {
+            Ok(sent) if sent == wanted => {
+                outbox.complete_short();
+                Ok(sent as u64)
+            }
+            Ok(sent) => {
+                self.went_in_part(sent as u64, place, outbox);
+                Ok(sent as u64)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The kernel has so many bytes of what was short: the rest goes the way of all others.
+    fn went_in_part(&mut self, sent: u64, place: Place, outbox: &mut Outbox) {
+        outbox.begin_short();
+        self.fill(place, outbox);
+        self.advance(sent, outbox);
+    }
+
     /// Tries at the next poll.
     pub(crate) fn wake(&mut self) {
         self.backoff.reset_skip();
@@ -391,7 +448,9 @@ impl Gathered<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::put::{Lines, Put, Source};
     use super::*;
+    use crate::memory;
 
     /// What a call is made of, by the runs that it shall hold.
     fn pieces_of(runs: &[&[u8]], together: Option<&mut Together>) -> (usize, u64) {
@@ -417,6 +476,51 @@ mod tests {
         let all = runs.iter().map(|run| run.len() as u64).sum();
         assert_eq!(pieces_of(&runs, None), (5, all));
         assert_eq!(pieces_of(&runs, Some(&mut Together::default())), (3, all));
+    }
+
+    /// Whatever part of two short puts the kernel takes, what is sent behind it is the rest.
+    #[test]
+    fn of_what_went_in_part_the_rest_follows() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let puts = [(0, 20), (20, 7)].map(|(start, total)| Put {
+            source: Source::one(bytes[start..].as_ptr() as u64, total),
+            window: 3,
+            offset: 128,
+            total,
+            signal: None,
+            done: None,
+        });
+        let whole: Vec<u8> = (Outbox::of(puts).short())
+            .zip([&bytes[..20], &bytes[20..27]])
+            .flat_map(|((header, _, _), bytes)| [&header, bytes].concat())
+            .collect();
+        let place = Place {
+            connection: 0,
+            lines: Lines {
+                count: 1,
+                rails: false,
+            },
+            most: 0,
+        };
+        for sent in 1..whole.len() {
+            let mut outbox = Outbox::of(puts);
+            let mut outgoing = Outgoing::new(true);
+            (outgoing.held, outgoing.words) = (false, VecDeque::new());
+            outgoing.went_in_part(sent as u64, place, &mut outbox);
+            let mut pieces = [Piece::EMPTY; PIECES_MAX];
+            let (count, rest) = outgoing.gather(&mut pieces, false);
+            assert_eq!(rest as usize, whole.len() - sent);
+            let mut found = Vec::new();
+            for piece in &pieces[..count] {
+                // SAFETY: the pieces are of `outgoing` and of `bytes`.
+                unsafe { memory::copy_out(piece.address(), piece.length(), &mut found) };
+            }
+            assert_eq!(found, whole[sent..], "{sent}");
+            outgoing.advance(rest, &mut outbox);
+            outbox.advance().expect("no wait");
+            assert!(outbox.is_empty() && !outgoing.is_blocked());
+            assert_eq!((outbox.completed(), outbox.sequence()), (2, 2));
+        }
     }
 
     #[test]

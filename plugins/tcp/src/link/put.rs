@@ -5,7 +5,7 @@ use unisono_plugin::{Error, Result};
 
 use super::spread::STRIPED;
 use super::window::Windows;
-use crate::wire::Signal;
+use crate::wire::{Frame, Signal};
 
 /// A stripe is at least this long: shorter puts go whole, over the first connection.
 const STRIPE_MIN: u64 = 64 << 10;
@@ -109,6 +109,25 @@ impl Put {
             signal,
             done: (put.done_flag != 0).then_some((put.done_flag, put.done_counter)),
         })
+    }
+
+    /// The frame of `length` bytes from `start` on.
+    pub(crate) const fn frame(
+        &self,
+        sequence: u64,
+        start: u64,
+        length: u64,
+        acknowledge: bool,
+    ) -> Frame {
+        Frame::Put {
+            sequence,
+            window: self.window,
+            length: length as u32, // STRIPE_MAX is far below
+            offset: self.offset + start,
+            total: self.total,
+            signal: self.signal,
+            acknowledge,
+        }
     }
 
     /// Whether several rails share it; sooner than connections over one do, since that is worth more.

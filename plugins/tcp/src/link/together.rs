@@ -6,9 +6,9 @@ use std::cell::UnsafeCell;
 use std::ptr;
 
 /// Runs of up to so many bytes are copied.
-const SHORT: u64 = 1 << 10;
+pub(super) const SHORT: u64 = 1 << 10;
 /// Bytes that one call copies, at most.
-const ROOM: usize = 16 << 10;
+pub(super) const ROOM: usize = 16 << 10;
 
 /// Copies for one call, one behind the other.
 #[derive(Default)]
