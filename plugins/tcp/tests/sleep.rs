@@ -84,6 +84,44 @@ fn an_idle_link_sleeps_until_something_comes() {
     assert!(polls < 100, "{polls}");
 }
 
+/// The set that a link sleeps on.
+fn set_of(link: &mut impl Link) -> i32 {
+    let armed = link.arm(SleepWays::from_bits(sleep::FD), None).unwrap();
+    link.disarm();
+    match armed {
+        Sleep::Fd { fd, .. } => fd,
+        other => panic!("there is something to do: {other:?}"),
+    }
+}
+
+/// How many descriptors it has.
+fn watched(set: i32) -> usize {
+    let set = std::fs::read_to_string(format!("/proc/self/fdinfo/{set}")).unwrap();
+    set.lines().filter(|line| line.starts_with("tfd:")).count()
+}
+
+/// The set takes note of each arrival, which is in its way: nobody who polls needs that.
+#[test]
+fn what_is_polled_and_not_slept_on_leaves_the_set() {
+    /// More than there are between two looks at the clock, twice.
+    const LOOKS: usize = 3000;
+    let mut ends = pair(&[], 4096);
+    let source = Memory::new(64);
+    let [first, second] = &mut ends;
+    let set = set_of(&mut second.link);
+    let asleep = watched(set);
+    for _ in 0..LOOKS {
+        second.link.poll(1 << 20).unwrap();
+    }
+    assert!(watched(set) < asleep, "{} of {asleep}", watched(set));
+    // It is watched again, and wakes.
+    assert_eq!((set_of(&mut second.link), watched(set)), (set, asleep));
+    first.submit(&Commands::default().put(put(source.address(), 8, 0, Some(0))));
+    first.link.poll(1 << 20).unwrap();
+    assert!(doze(&mut second.link, Duration::from_secs(10)));
+    run(second, |e| e.raised(0) == 1);
+}
+
 #[test]
 fn a_host_that_has_no_descriptors_is_told_not_to_sleep() {
     let mut ends = pair(&[], 4096);
