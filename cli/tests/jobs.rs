@@ -325,6 +325,12 @@ fn a_plan_is_drawn() {
     assert_eq!(lines.len(), 13, "256 B to 1 MiB: {front:?}");
     assert!(lines.iter().all(|line| line.contains("\"share_of_bound\"")));
     assert!(drawn.starts_with("<svg") && drawn.contains("all_reduce of 1 MiB over 2 ranks"));
+    let sizeless = |op: &str| run(unisono().args(["plan", "--graph", graph, "--op", op, "--json"]));
+    let barrier = sizeless("barrier");
+    assert!(barrier.out.contains("\"bytes\":0"), "{barrier:?}");
+    let other = sizeless("broadcast");
+    assert_ne!(other.code, Some(0));
+    assert!(other.err.contains("--bytes SIZE is needed"), "{other:?}");
 }
 
 #[test]

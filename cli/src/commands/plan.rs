@@ -49,9 +49,9 @@ pub struct Args {
     /// all_to_all, send, recv (from the first rank to the last), barrier.
     #[arg(long)]
     op: OpKind,
-    /// The size of the larger buffer of a rank, as nccl-tests counts.
+    /// The size of the larger buffer of a rank, as nccl-tests counts. A barrier needs none.
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
-    bytes: u64,
+    bytes: Option<u64>,
     /// The ranks that take part, in this order: `0,1,2` or `0-3,8`. All if absent.
     #[arg(long, value_name = "LIST")]
     ranks: Option<String>,
@@ -88,8 +88,21 @@ enum Format {
     Svg,
 }
 
+impl Args {
+    fn size(&self) -> Result<u64> {
+        match self.bytes {
+            _ if self.op == OpKind::Barrier => Ok(0),
+            Some(bytes) => Ok(bytes),
+            None => {
+                bail!("--bytes SIZE is needed: of the larger buffer of a rank, as in --bytes 64M")
+            }
+        }
+    }
+}
+
 /// Plans.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    let bytes = args.size()?;
     let file = args.graph.display();
     let text = std::fs::read_to_string(&args.graph).with_context(|| format!("reading {file}"))?;
     let graph = LinkGraph::from_json(&text).with_context(|| format!("in the graph {file}"))?;
@@ -108,7 +121,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let request = Request {
         algorithm: args.algorithm.clone(),
         spelled_out: args.steps.is_some(),
-        ..Request::new(args.op.with(args.root, [last, 0]), args.bytes)
+        ..Request::new(args.op.with(args.root, [last, 0]), bytes)
     };
     if args.front {
         return front(args, &network, &request);
@@ -126,7 +139,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let format = if args.json { Format::Json } else { args.format };
     let text = match format {
         Format::Table => table::table(&planned, &network, &names),
-        Format::Json => figures(args, &planned).to_string() + "\n",
+        Format::Json => figures(args, bytes, &planned).to_string() + "\n",
         Format::Svg => svg::svg(&planned, &network, &names),
     };
     write(args, &text)
@@ -163,10 +176,10 @@ fn front(args: &Args, network: &Network, request: &Request) -> Result<ExitCode> 
     write(args, &rows.iter().map(line).collect::<String>())
 }
 
-fn figures(args: &Args, planned: &Plan) -> serde_json::Value {
+fn figures(args: &Args, bytes: u64, planned: &Plan) -> serde_json::Value {
     json!({
         "op": args.op.name(),
-        "bytes": args.bytes,
+        "bytes": bytes,
         "ranks": planned.schedule.ranks,
         "algorithm": planned.algorithm,
         "predicted_us": planned.predicted_us(),
