@@ -327,6 +327,7 @@ fn a_plan_is_drawn() {
     assert!(drawn.starts_with("<svg") && drawn.contains("all_reduce of 1 MiB over 2 ranks"));
     let sizeless = |op: &str| run(unisono().args(["plan", "--graph", graph, "--op", op, "--json"]));
     let barrier = sizeless("barrier");
+    assert_eq!(barrier.code, Some(0), "{barrier:?}");
     assert!(barrier.out.contains("\"bytes\":0"), "{barrier:?}");
     let other = sizeless("broadcast");
     assert_ne!(other.code, Some(0));

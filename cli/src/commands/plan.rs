@@ -49,7 +49,7 @@ pub struct Args {
     /// all_to_all, send, recv (from the first rank to the last), barrier.
     #[arg(long)]
     op: OpKind,
-    /// The size of the larger buffer of a rank, as nccl-tests counts. A barrier needs none.
+    /// The size of the larger buffer of a rank, as nccl-tests counts. A barrier has none, whatever is said here.
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     bytes: Option<u64>,
     /// The ranks that take part, in this order: `0,1,2` or `0-3,8`. All if absent.

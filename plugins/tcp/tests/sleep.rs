@@ -84,11 +84,9 @@ fn an_idle_link_sleeps_until_something_comes() {
     assert!(polls < 100, "{polls}");
 }
 
-/// The set that a link sleeps on.
-fn set_of(link: &mut impl Link) -> i32 {
-    let armed = link.arm(SleepWays::from_bits(sleep::FD), None).unwrap();
-    link.disarm();
-    match armed {
+/// Prepares for a sleep; the set that is slept on.
+fn arm(link: &mut impl Link) -> i32 {
+    match link.arm(SleepWays::from_bits(sleep::FD), None).unwrap() {
         Sleep::Fd { fd, .. } => fd,
         other => panic!("there is something to do: {other:?}"),
     }
@@ -103,23 +101,42 @@ fn watched(set: i32) -> usize {
 /// The set takes note of each arrival, which is in its way: nobody who polls needs that.
 #[test]
 fn what_is_polled_and_not_slept_on_leaves_the_set() {
-    /// More than there are between two looks at the clock, twice.
-    const LOOKS: usize = 3000;
     let mut ends = pair(&[], 4096);
     let source = Memory::new(64);
     let [first, second] = &mut ends;
-    let set = set_of(&mut second.link);
+    let set = arm(&mut second.link);
+    second.link.disarm();
     let asleep = watched(set);
-    for _ in 0..LOOKS {
-        second.link.poll(1 << 20).unwrap();
+    let start = Instant::now();
+    while watched(set) == asleep {
+        assert!(start.elapsed() < LIMIT, "it is in the set for good");
+        for _ in 0..1000 {
+            second.link.poll(1 << 20).unwrap();
+        }
     }
-    assert!(watched(set) < asleep, "{} of {asleep}", watched(set));
-    // It is watched again, and wakes.
-    assert_eq!((set_of(&mut second.link), watched(set)), (set, asleep));
+    // It is watched again, and told of what is there.
+    assert_eq!(arm(&mut second.link), set);
+    second.link.disarm();
+    assert_eq!(watched(set), asleep);
     first.submit(&Commands::default().put(put(source.address(), 8, 0, Some(0))));
     first.link.poll(1 << 20).unwrap();
-    assert!(doze(&mut second.link, Duration::from_secs(10)));
+    assert!(doze(&mut second.link, Duration::ZERO));
     run(second, |e| e.raised(0) == 1);
+}
+
+/// Else whoever sleeps on it while another thread polls would not be woken.
+#[test]
+fn what_is_slept_on_stays_in_the_set_whoever_polls() {
+    let [_first, mut second] = pair(&[], 4096);
+    let set = arm(&mut second.link);
+    let asleep = watched(set);
+    let (start, mut polls) = (Instant::now(), 0);
+    while start.elapsed() < Duration::from_millis(500) || polls < 5000 {
+        second.link.poll(1 << 20).unwrap();
+        polls += 1;
+    }
+    assert_eq!(watched(set), asleep);
+    second.link.disarm();
 }
 
 #[test]

@@ -111,8 +111,8 @@ fn starts(tcp: bool, count: u64) -> (Times, Times) {
 }
 
 /// The test command shares the machine with other work: there the median counts. In a soak it is the
-/// 99th percentile of the starts that the system did not interrupt; it is told of all of them. Where
-/// the machine takes as long to wake a thread, twice that time is allowed.
+/// 99th percentile of the starts that the system did not interrupt; it is told of all of them. Up to
+/// 100 us are allowed, and twice the time that waking a thread takes in the same rounds.
 #[test]
 fn starting_returns_at_once_with_no_peer_there() {
     let (_alone, _limit) = alone("starting_returns_at_once_with_no_peer_there");

@@ -13,7 +13,7 @@ use super::incoming::{Incoming, Landed};
 use super::order::Order;
 use super::outbox::Outbox;
 use super::outgoing::Outgoing;
-use super::put::{Lines, Place};
+use super::put::Place;
 use super::spread::Rail;
 use super::stream::Stream;
 use super::trouble::Trouble;
@@ -109,15 +109,10 @@ impl Connection {
     }
 
     /// Sends a few short puts; see [`Outgoing::send_short`].
-    pub(crate) fn send_short(&mut self, lines: Lines, outbox: &mut Outbox) -> io::Result<u64> {
+    pub(crate) fn send_short(&mut self, place: Place, outbox: &mut Outbox) -> io::Result<u64> {
         if !self.open {
             return Ok(0);
         }
-        let place = Place {
-            connection: 0,
-            lines,
-            most: 0,
-        };
         let sent = self.outgoing.send_short(&mut self.stream, place, outbox)?;
         self.carried += sent;
         Ok(sent)

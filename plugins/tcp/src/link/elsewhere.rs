@@ -60,7 +60,8 @@ impl Elsewhere {
     }
 
     /// Whether nothing was asked for, and no put is known to lie in its window: then the next one does, if it is short.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&mut self) -> bool {
+        self.forget();
         self.asked.is_empty() && self.plain.is_empty()
     }
 

@@ -28,6 +28,9 @@ const SMALL: u64 = 64 << 10;
 const GLANCE: u32 = 16;
 /// How long a link that leaves in order waits for a peer within the machine to read.
 const LINGER: Duration = Duration::from_secs(2);
+/// For so long connections are watched once the host is awake. A thread that sleeps on the set while another polls the link
+/// arms it again sooner.
+const WATCHED: Duration = Duration::from_millis(200);
 /// Polls between two looks at the clock and at the shared listener.
 const TEND: u32 = 1 << 10;
 /// As long as a connection needs another in its place.
@@ -44,8 +47,9 @@ pub(crate) struct Established {
     /// Scratch space for what is known of each connection.
     shares: Vec<Rail>,
     polls: u32,
-    /// Whether the host has slept, or was about to, since the clock was last looked at.
-    slept: bool,
+    /// Whether the host sleeps, or is about to, and when it last did so if connections may be watched.
+    armed: bool,
+    armed_last: Option<Instant>,
     /// Whether the first connections have all begun.
     begun: bool,
     pub(super) access: Access,
@@ -89,7 +93,8 @@ impl Established {
             elsewhere: Elsewhere::default(),
             shares: Vec::new(),
             polls: 0,
-            slept: false,
+            armed: false,
+            armed_last: None,
             begun: false,
             access: connected.access,
         };
@@ -125,8 +130,9 @@ impl Established {
         self.connections.iter().any(owes)
     }
 
-    /// The next poll asks every connection.
+    /// The host is awake: the next poll asks every connection.
     pub(crate) fn wake(&mut self) {
+        self.armed = false;
         self.polls = (self.polls / TEND * TEND).wrapping_add(TEND - 1);
         for connection in &mut self.connections {
             connection.incoming.wake();
@@ -160,7 +166,8 @@ impl Established {
         if self.lines.rails {
             return Ok(false);
         }
-        match self.connections[0].send_short(self.lines, desk.outbox) {
+        let place = self.place(0, desk.outbox);
+        match self.connections[0].send_short(place, desk.outbox) {
             Ok(sent) => {
                 turn.bytes += sent;
                 Ok(sent > 0)
@@ -401,6 +408,7 @@ impl Established {
 
     /// Watches every connection for what can make it go on; false if something can already.
     pub(crate) fn arm(&mut self, outbox: &Outbox) -> io::Result<bool> {
+        self.armed_last = Some(Instant::now());
         // Connections of one rail follow the first.
         let first = if self.lines.rails {
             self.lines.count
@@ -422,14 +430,16 @@ impl Established {
             connection.watch(key)?;
         }
         self.access.arm(self.next_look())?;
-        self.slept = true;
+        self.armed = true;
         Ok(true)
     }
 
-    /// Of a host that polls and does not sleep no connection is watched: each arrival would be noted in the set, on the way
-    /// of what arrives.
-    pub(super) fn watch_if_needed(&mut self) {
-        if !std::mem::take(&mut self.slept) {
+    /// Of a host that polls, and has not slept for a while, no connection is watched: each arrival would be noted in the set,
+    /// on the way of what arrives.
+    pub(super) fn watch_if_needed(&mut self, now: Instant) {
+        let is_long_ago = |at: Instant| now.saturating_duration_since(at) > WATCHED;
+        if !self.armed && self.armed_last.is_some_and(is_long_ago) {
+            self.armed_last = None;
             for connection in &mut self.connections {
                 connection.watch_no_more();
             }

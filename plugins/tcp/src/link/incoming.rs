@@ -389,8 +389,9 @@ impl Incoming {
         }
     }
 
-    /// A short put that is here whole, and the next in order, lands without that anything of it is remembered: most are such.
-    /// False of every other, also of one that is wrong: then [`begin`](Self::begin) says what is.
+    /// A short put that is here whole, with a flag, and the next in order, lands without that anything of it is remembered:
+    /// most are such. Of one without a flag it must be known that it lies in its window until a flag is raised. False of every
+    /// other, also of one that is wrong: then [`begin`](Self::begin) says what is.
     fn lands_at_once(&mut self, frame: &Frame, landed: &mut Landed<'_>) -> bool {
         let Frame::Put {
             sequence,

@@ -162,6 +162,7 @@ impl Outbox {
 
     /// The kernel has all that was [short](Self::short).
     pub(crate) fn complete_short(&mut self) {
+        debug_assert!(self.is_short(), "waits would be lost");
         while let Some(Queued::Put(put)) = self.queue.pop_front() {
             if let Some((flag, counter)) = put.done {
                 // SAFETY: the host keeps a command's flags alive until it is complete.
@@ -177,6 +178,7 @@ impl Outbox {
 
     /// What was [short](Self::short) goes the way of all others.
     pub(crate) fn begin_short(&mut self) {
+        debug_assert!(self.is_short(), "waits would be lost");
         while let Some(Queued::Put(put)) = self.queue.pop_front() {
             self.begin(Some(put));
         }

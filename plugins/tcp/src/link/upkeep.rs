@@ -86,7 +86,7 @@ impl Established {
     pub(crate) fn tend(&mut self, channel: &Channel, desk: &mut Desk<'_>) -> Result<bool> {
         let now = Instant::now();
         let mut changed = false;
-        self.watch_if_needed();
+        self.watch_if_needed(now);
         for one in self.access.advance(channel, self.peer) {
             changed |= self.admit(one, now, desk)?;
         }
