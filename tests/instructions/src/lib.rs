@@ -9,7 +9,7 @@
 //! budget follows.
 
 /// What each call that is counted may cost.
-pub const BUDGETS: [Budget; 24] = [
+pub const BUDGETS: [Budget; 28] = [
     Budget::new("send", 4, 540),
     Budget::new("send", 1024, 760),
     Budget::new("recv", 4, 580),
@@ -33,6 +33,10 @@ pub const BUDGETS: [Budget; 24] = [
     Budget::new("reduce_scatter", 4, 1_020),
     Budget::new("reduce_scatter", 1024, 1_380),
     Budget::new("barrier", 0, 700),
+    Budget::new("send_tcp", 64, 3_140),
+    Budget::new("recv_tcp", 64, 2_410),
+    Budget::new("all_reduce_tcp", 64, 5_470),
+    Budget::new("barrier_tcp", 0, 4_840),
     Budget::new("all_reduce_alone", 4, 510),
 ];
 

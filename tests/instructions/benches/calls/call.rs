@@ -15,6 +15,8 @@ pub struct Call {
     pub counted: Part,
     /// What the other one does, if there is one.
     pub other: Part,
+    /// Whether they reach each other over TCP, and not by memory.
+    pub tcp: bool,
 }
 
 /// One rank's part of a call.
@@ -57,6 +59,10 @@ pub const ALL_REDUCE: Call = of_root("all_reduce", all_reduce);
 pub const ALL_GATHER: Call = of_root("all_gather", all_gather);
 pub const REDUCE_SCATTER: Call = of_root("reduce_scatter", reduce_scatter);
 pub const BARRIER: Call = of_root("barrier", barrier);
+pub const SEND_TCP: Call = over_tcp("send_tcp", SEND);
+pub const RECV_TCP: Call = over_tcp("recv_tcp", RECV);
+pub const ALL_REDUCE_TCP: Call = over_tcp("all_reduce_tcp", ALL_REDUCE);
+pub const BARRIER_TCP: Call = over_tcp("barrier_tcp", BARRIER);
 pub const ALL_REDUCE_ALONE: Call = Call {
     ranks: 1,
     ..of_root("all_reduce_alone", all_reduce)
@@ -69,6 +75,15 @@ const fn of_root(name: &'static str, part: Part) -> Call {
         rank: ROOT,
         counted: part,
         other: part,
+        tcp: false,
+    }
+}
+
+const fn over_tcp(name: &'static str, call: Call) -> Call {
+    Call {
+        name,
+        tcp: true,
+        ..call
     }
 }
 

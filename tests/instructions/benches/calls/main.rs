@@ -54,6 +54,10 @@ use turn::Turn;
 #[bench::reduce_scatter_4(args = (REDUCE_SCATTER, 4), config = within(REDUCE_SCATTER, 4))]
 #[bench::reduce_scatter_1024(args = (REDUCE_SCATTER, 1024), config = within(REDUCE_SCATTER, 1024))]
 #[bench::barrier_0(args = (BARRIER, 0), config = within(BARRIER, 0))]
+#[bench::send_tcp_64(args = (SEND_TCP, 64), config = within(SEND_TCP, 64))]
+#[bench::recv_tcp_64(args = (RECV_TCP, 64), config = within(RECV_TCP, 64))]
+#[bench::all_reduce_tcp_64(args = (ALL_REDUCE_TCP, 64), config = within(ALL_REDUCE_TCP, 64))]
+#[bench::barrier_tcp_0(args = (BARRIER_TCP, 0), config = within(BARRIER_TCP, 0))]
 #[bench::all_reduce_alone_4(args = (ALL_REDUCE_ALONE, 4), config = within(ALL_REDUCE_ALONE, 4))]
 fn counted(mut turn: Box<Turn>) -> Box<Turn> {
     turn.make();

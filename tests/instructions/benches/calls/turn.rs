@@ -1,5 +1,5 @@
 //! A rank about to make a call in which its peer is already.
-#![allow(unsafe_code, reason = "the plugin is linked in, by its query")]
+#![allow(unsafe_code, reason = "plugins are linked in, by their queries")]
 
 use std::sync::{Arc, Barrier};
 use std::thread::{self, JoinHandle};
@@ -40,7 +40,7 @@ impl Turn {
         let peer = (call.ranks > 1).then(|| {
             let (id, together) = (id.clone(), together.clone());
             thread::spawn(move || {
-                let mut side = Side::join(1 - call.rank, call.ranks, id, bytes);
+                let mut side = Side::join(&call, 1 - call.rank, id, bytes);
                 for _ in 0..=WARM_UP {
                     together.wait();
                     (call.other)(&mut side).expect("the other rank's part of the call");
@@ -48,7 +48,7 @@ impl Turn {
                 side
             })
         });
-        let side = Side::join(call.rank, call.ranks, id, bytes);
+        let side = Side::join(&call, call.rank, id, bytes);
         let mut turn = Box::new(Self { call, side, peer });
         for _ in 0..WARM_UP {
             together.wait();
@@ -83,12 +83,14 @@ impl Turn {
 }
 
 impl Side {
-    fn join(rank: u32, size: u32, id: UniqueId, bytes: usize) -> Self {
+    fn join(call: &Call, rank: u32, id: UniqueId, bytes: usize) -> Self {
+        let size = call.ranks;
         let mut options = InitOptions::new(rank, size, RootSpec::UniqueId(id));
-        options.plugins = vec![PluginRequest {
-            linked: Some(host()),
-            ..PluginRequest::named("host")
-        }];
+        options.plugins = vec![host()];
+        if call.tcp {
+            options.plugins.push(tcp());
+            options.without_links = vec!["shm".to_owned()];
+        }
         // A rank that waits polls and never sleeps: else what is counted would wake it.
         options.spin = Duration::from_secs(3600);
         let world =
@@ -108,9 +110,20 @@ impl Side {
     }
 }
 
-/// Linked in, so that all of it is built for valgrind (see Cargo.toml).
-fn host() -> Plugin {
+fn host() -> PluginRequest {
     // SAFETY: it is the query that the plugin's crate makes for this.
-    let query = unsafe { QueryFn::new(unisono_plugin_host::query) };
-    Plugin::from_static(query).expect("the host plugin is sound")
+    linked("host", unsafe { QueryFn::new(unisono_plugin_host::query) })
+}
+
+fn tcp() -> PluginRequest {
+    // SAFETY: as for the host's.
+    linked("tcp", unsafe { QueryFn::new(unisono_plugin_tcp::query) })
+}
+
+/// Linked in, so that all of it is built for valgrind (see Cargo.toml).
+fn linked(name: &str, query: QueryFn) -> PluginRequest {
+    PluginRequest {
+        linked: Some(Plugin::from_static(query).expect("the plugin is sound")),
+        ..PluginRequest::named(name)
+    }
 }
