@@ -47,8 +47,9 @@ pub(crate) struct Established {
     /// Scratch space for what is known of each connection.
     shares: Vec<Rail>,
     polls: u32,
-    /// Whether the host sleeps, or is about to, and when it last did so if connections may be watched.
+    /// Whether the host sleeps, or is about to.
     armed: bool,
+    /// When it last prepared for that; none if no connection is watched since.
     armed_last: Option<Instant>,
     /// Whether the first connections have all begun.
     begun: bool,
