@@ -11,6 +11,8 @@ pub(crate) struct Builder {
     program: Program,
     turns: bool,
     skew: u16,
+    /// Whether a leg begins with the next step.
+    begins: bool,
     /// What the steps of the loop under construction gain with each iteration.
     drift: Drift,
     /// How often the steps under construction are repeated.
@@ -43,6 +45,7 @@ impl Builder {
             },
             turns: shape.turns,
             skew: 0,
+            begins: false,
             drift: Drift::NONE,
             times: 1,
         }
@@ -167,6 +170,12 @@ impl Builder {
         self
     }
 
+    /// The next step begins a leg.
+    pub(crate) fn leg(&mut self) -> &mut Self {
+        self.begins = true;
+        self
+    }
+
     /// The blocks of the steps that follow drift as the ranks do: up or down by one.
     pub(crate) fn with_blocks(&mut self) -> &mut Self {
         self.drift.block = match self.drift.to {
@@ -260,6 +269,7 @@ impl Builder {
         self.program.steps.push(Step {
             action,
             skew: self.skew,
+            begins: std::mem::take(&mut self.begins),
             drift: if self.times > 1 {
                 self.drift
             } else {

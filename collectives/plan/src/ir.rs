@@ -29,13 +29,19 @@
 //! # Execution
 //!
 //! ```text
-//! for round in 0 .. P + max_skew {
-//!     for step in steps {
-//!         piece = round - step.skew;
-//!         if 0 <= piece < P { run step on piece }
+//! for leg in legs {
+//!     for round in 0 .. P + max_skew {
+//!         for step in leg {
+//!             piece = round - step.skew;
+//!             if 0 <= piece < P { run step on piece }
+//!         }
 //!     }
 //! }
 //! ```
+//!
+//! Most programs are one *leg*: a piece goes through all steps, and the next one follows. Where a step [begins
+//! one](Step::begins), all pieces are through what comes before it. So a rank may be done with one peer, piece by piece,
+//! before it turns to another. [`Program::seek`] is this loop.
 //!
 //! Equal steps for one peer after the other are written once, as a [`Loop`]: in its `i`-th iteration
 //! the peers and blocks that a step names are `i` times its [`Drift`] further on. So the program of
@@ -43,7 +49,8 @@
 //! steps one by one, with the drift applied.
 //!
 //! The skew gives software pipelining: work on one piece fills the time in which another piece
-//! travels. Steps run in order; a step may start when the one before it has taken effect.
+//! travels. Steps run in order; a step may start when the one before it has taken effect. Pieces of one leg are not in
+//! flight with those of the next.
 //!
 //! # Channels
 //!
@@ -106,7 +113,7 @@ pub use action::{Action, Drift, Step};
 pub use blocks::Blocks;
 pub use place::{Place, Value};
 pub use program::{Loop, Program, Shares};
-pub use walk::Cursor;
+pub use walk::{Cursor, ProgramCounter};
 
 pub use crate::op::{Op, OpKind, UnknownOp};
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use unisono_plan::geometry::Sizes;
-use unisono_plan::ir::{Cursor, MIN_SLOTS};
+use unisono_plan::ir::{MIN_SLOTS, ProgramCounter};
 use unisono_plan::template::{Hierarchical, Level, Order, Ring, Rings, Route, Routes, Tree, Trees};
 use unisono_plan::verify::programs;
 use unisono_plan::{
@@ -168,30 +168,24 @@ impl Run {
     }
 
     fn run(&mut self) {
-        let mut at = vec![(0u64, Cursor::START); self.programs.len()];
+        let mut at = vec![ProgramCounter::START; self.programs.len()];
         let programs = self.programs.clone();
-        let rounds = |run: &Run, program: &Program| {
-            let pieces = run.geometry[program.rank as usize].pieces();
-            pieces + u64::from(program.max_skew)
-        };
         loop {
             let (mut moved, mut ended) = (false, 0);
-            for (program, (round, cursor)) in programs.iter().zip(&mut at) {
-                while *round < rounds(self, program) {
-                    if let Some(step) = program.at(*cursor) {
-                        let piece = round.wrapping_sub(u64::from(step.skew));
-                        let geometry = &self.geometry[program.rank as usize];
-                        let pieces = geometry.pieces_of(&step.action, program.ranks);
-                        if piece < pieces && !self.act(program.rank, step.action, piece) {
-                            break;
-                        }
-                        program.advance(cursor);
-                    } else {
-                        (*round, *cursor) = (*round + 1, Cursor::START);
+            for (program, counter) in programs.iter().zip(&mut at) {
+                let pieces = self.geometry[program.rank as usize].pieces();
+                let mut next = program.seek(counter, pieces);
+                while let Some((step, piece)) = next {
+                    let geometry = &self.geometry[program.rank as usize];
+                    let pieces_of = geometry.pieces_of(&step.action, program.ranks);
+                    if piece < pieces_of && !self.act(program.rank, step.action, piece) {
+                        break;
                     }
+                    program.pass(counter);
+                    next = program.seek(counter, pieces);
                     moved = true;
                 }
-                ended += usize::from(*round >= rounds(self, program));
+                ended += usize::from(next.is_none());
             }
             if ended == programs.len() {
                 return;

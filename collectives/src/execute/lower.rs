@@ -34,13 +34,14 @@ pub(super) const BATCH: usize = 256;
 /// Where in its program an op is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cursor {
-    round: u64,
-    step: ir::Cursor,
+    counter: ir::ProgramCounter,
+    /// Pieces whose input has been scaled.
+    scaled: u64,
 }
 
 impl Cursor {
     pub(crate) fn is_start(&self) -> bool {
-        self.round == 0 && self.step == ir::Cursor::START
+        self.counter == ir::ProgramCounter::START
     }
 }
 
@@ -103,62 +104,63 @@ pub(crate) enum Lowered {
 impl Lowering<'_> {
     /// Writes commands from `cursor` on.
     pub(crate) fn run(&mut self, op: &Op, cursor: &mut Cursor) -> Lowered {
-        let program = &op.planned.program;
-        let geometry = &op.planned.geometry;
         if cursor.is_start() {
             op.before.iter().for_each(|mark| mark.write(self.stream));
             if let Some(aside) = &op.aside {
                 self.stream.copy(aside.memory.base(), aside.of, aside.bytes);
             }
         }
-        let rounds = match op.message {
+        match op.message {
             Message::InWindow { address, .. } => {
                 self.copy_message(op, address);
                 return Lowered::Untold;
             }
-            Message::Taken(took) => {
-                self.give_message_back(op, took);
-                0
-            }
-            _ => geometry.pieces() + u64::from(program.max_skew),
-        };
-        while cursor.round < rounds {
-            while let Some(step) = program.at(cursor.step) {
-                if op.planned.scaled
-                    && cursor.step == ir::Cursor::START
-                    && cursor.round < geometry.pieces()
-                {
-                    self.scale(op, cursor.round);
-                }
-                if let Some(piece) = cursor.round.checked_sub(u64::from(step.skew))
-                    && piece < geometry.pieces_of(&step.action, program.ranks)
-                {
-                    let target = op.target.as_ref();
-                    if target.is_some_and(|told| told.holds(&step.action))
-                        || self.hangs_on_message(op, &step.action)
-                    {
-                        self.signal_late();
-                        return Lowered::Untold;
-                    }
-                    self.together(op, &step, cursor.step, piece);
-                    self.fetch(op, &step, cursor.step, piece);
-                    self.land(op, &step, cursor.step, piece);
-                    self.step(op, &step, cursor.step.number(), piece);
-                }
-                program.advance(&mut cursor.step);
-                // Behind a step: each run comes further, and the first leaves the start.
-                if self.stream.len() >= BATCH {
-                    self.signal_late();
-                    return Lowered::Full;
-                }
-            }
-            cursor.step = ir::Cursor::START;
-            cursor.round += 1;
+            Message::Taken(took) => self.give_message_back(op, took),
+            _ => match self.steps(op, cursor) {
+                Lowered::All => {}
+                not_all => return not_all,
+            },
         }
         self.signal_late();
         self.await_taken(op);
         self.settle_all(op);
         op.after.iter().for_each(|mark| mark.write(self.stream));
+        Lowered::All
+    }
+
+    /// Writes the steps of the program.
+    fn steps(&mut self, op: &Op, cursor: &mut Cursor) -> Lowered {
+        let (program, geometry) = (&op.planned.program, &op.planned.geometry);
+        let pieces = geometry.pieces();
+        while let Some((step, piece)) = program.seek(&mut cursor.counter, pieces) {
+            if op.planned.scaled
+                && cursor.scaled < pieces
+                && cursor.scaled <= cursor.counter.round()
+            {
+                self.scale(op, cursor.scaled);
+                cursor.scaled += 1;
+            }
+            if piece < geometry.pieces_of(&step.action, program.ranks) {
+                let target = op.target.as_ref();
+                if target.is_some_and(|told| told.holds(&step.action))
+                    || self.hangs_on_message(op, &step.action)
+                {
+                    self.signal_late();
+                    return Lowered::Untold;
+                }
+                let at = cursor.counter.step();
+                self.together(op, &step, at, piece);
+                self.fetch(op, &step, at, piece);
+                self.land(op, &step, at, piece);
+                self.step(op, &step, at.number(), piece);
+            }
+            program.pass(&mut cursor.counter);
+            // Behind a step: each run comes further, and the first leaves the start.
+            if self.stream.len() >= BATCH {
+                self.signal_late();
+                return Lowered::Full;
+            }
+        }
         Lowered::All
     }
 
@@ -186,7 +188,9 @@ impl Lowering<'_> {
             self.step = at.number();
             let bytes = op.planned.packed(value.blocks(), piece);
             self.await_credits(to, self.peers[to as usize].rooms_of(&self.own, bytes));
-            program.advance(&mut at);
+            if !program.follow(&mut at) {
+                break;
+            }
         }
     }
 

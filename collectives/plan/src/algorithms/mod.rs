@@ -19,7 +19,7 @@ mod mesh_shared;
 mod mesh_two_shot;
 pub(crate) mod neighbours;
 mod nhr;
-mod pairwise;
+pub(crate) mod pairwise;
 mod recursive_doubling;
 mod registry;
 mod ring;

@@ -1,45 +1,126 @@
-//! all_to_all in `p - 1` rounds; in round `k` everybody sends to the rank `k` above and gets from
-//! the rank `k` below: `(p-1) a + b * sum over k of the largest message of round k`.
+//! all_to_all by pairs: each rank sends to one other at a time, and gets from it:
+//! `a + b * the largest message` for each of `p - 1` rounds, or of `p` where that is odd.
 //!
-//! So every rank sends and receives one message at a time, and where messages have sizes of their
-//! own a round is as long as its largest one.
+//! It is the tournament in which everybody meets everybody once ([`partner`]). A round is a leg of the program: all
+//! pieces of a block go before any of the next one's. So two ranks have little under way between them, which stays in
+//! the caches of their cores, and two that run at once go on until they are done with each other.
 //!
-//! In place, what comes from a rank overwrites what goes to it, which is sent `p - k` rounds after
-//! the start. What comes earlier than that stays in its slot until then.
+//! In place, what comes from a rank overwrites what goes to it, piece by piece, and each piece has gone before.
 
-use crate::builder::{Builder, input, out, slot};
+use std::ops::Range;
+
+use crate::builder::{Builder, input, out};
 use crate::ir::{Blocks, Value};
 
 pub(super) fn build(b: &mut Builder) {
     let (me, ranks) = (b.rank(), b.ranks());
-    let early = (ranks - 1) / 2;
     b.copy(out(Blocks::one(ranks + me)), input(Blocks::one(me)));
-    b.repeat(early, |b| exchange(b, 1));
-    if ranks % 2 == 0 {
-        exchange(b, ranks / 2);
-        keep(b, b.below(ranks / 2));
+    if ranks == 1 {
+        return;
     }
-    b.repeat(early, |b| {
-        let round = ranks - early;
-        exchange(b, round);
-        keep(b, b.below(round));
-        // What came from the rank to which this round sends.
-        b.drift(1, 1);
-        keep(b, b.above(round));
-    });
+    let cycle = rounds(ranks);
+    if me == cycle {
+        // Who sits in each round, whom the numbers put opposite itself: `0, c, 1, c + 1, ..., c - 1`.
+        let half = ranks / 2;
+        b.repeat(half - 1, |b| {
+            exchange(b, 0);
+            exchange(b, half);
+        });
+        exchange(b, half - 1);
+        return;
+    }
+    // Partners go up by one from round to round, and begin anew after the last of the cycle.
+    let first = (cycle - me) % cycle;
+    for partners in [first..cycle, 0..first] {
+        if !partners.contains(&me) {
+            meet(b, partners);
+            continue;
+        }
+        meet(b, partners.start..me);
+        if cycle < ranks {
+            exchange(b, cycle);
+        }
+        meet(b, me + 1..partners.end);
+    }
 }
 
-/// Sends to the rank so far above, and waits for the rank so far below.
-fn exchange(b: &mut Builder, round: u32) {
-    let (ranks, to, from) = (b.ranks(), b.above(round), b.below(round));
-    b.drift(1, 1).put(to, Value::Copy(input(Blocks::one(to))));
-    b.drift(ranks - 1, ranks - 1);
-    b.wait(from, Blocks::one(ranks + from));
+/// How many rounds there are: so many that each can be without one rank, or none.
+pub(crate) fn rounds(ranks: u32) -> u32 {
+    match ranks {
+        1 => 0,
+        _ => ranks - 1 + ranks % 2,
+    }
 }
 
-/// Stores what came from a rank.
-fn keep(b: &mut Builder, from: u32) {
-    let blocks = Blocks::one(b.ranks() + from);
-    b.copy(out(blocks), slot(from, blocks));
-    b.release(from);
+/// Whom a rank meets in a round: the one whose number and its own come to that of the round, modulo their count. Who would
+/// meet itself meets the last rank of an even number, or nobody.
+pub(crate) fn partner(ranks: u32, rank: u32, round: u32) -> Option<u32> {
+    let cycle = rounds(ranks);
+    let opposite = |rank: u32| (round + cycle - rank) % cycle;
+    let met = match rank == cycle {
+        true => (0..cycle).find(|&other| opposite(other) == other)?,
+        false => opposite(rank),
+    };
+    match met == rank {
+        true => (cycle < ranks).then_some(cycle),
+        false => Some(met),
+    }
+}
+
+/// Exchanges with each of these, one after the other.
+fn meet(b: &mut Builder, partners: Range<u32>) {
+    b.repeat(partners.len() as u32, |b| exchange(b, partners.start));
+}
+
+fn exchange(b: &mut Builder, partner: u32) {
+    let from = Blocks::one(b.ranks() + partner);
+    let to = Value::Copy(input(Blocks::one(partner)));
+    b.drift(1, 1).leg().skew(0).put(partner, to);
+    b.skew(1).receive(partner, from);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithms::Algorithm;
+    use crate::ir::{Action, Op};
+    use crate::{Shape, Template};
+
+    #[test]
+    fn everybody_meets_everybody_once_and_at_the_same_time() {
+        for ranks in 2..20 {
+            for rank in 0..ranks {
+                let shape = Shape {
+                    op: Op::AllToAll,
+                    ranks,
+                    rank,
+                    windowed: false,
+                    turns: false,
+                };
+                let program = Template::from(Algorithm::Pairwise)
+                    .generate(&shape)
+                    .unwrap();
+                let legs: Vec<u32> = (program.walk())
+                    .filter_map(|step| match step.action {
+                        Action::Put { to, .. } if step.begins => Some(to),
+                        _ => None,
+                    })
+                    .collect();
+                let met: Vec<u32> = (0..rounds(ranks))
+                    .filter_map(|round| {
+                        let met = partner(ranks, rank, round)?;
+                        assert_eq!(partner(ranks, met, round), Some(rank));
+                        Some(met)
+                    })
+                    .collect();
+                assert_eq!(legs, met, "rank {rank} of {ranks}");
+                let mut all = met;
+                all.sort_unstable();
+                assert!(
+                    all.into_iter()
+                        .eq((0..ranks).filter(|other| *other != rank))
+                );
+            }
+        }
+    }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::algorithms::{Algorithm, neighbours};
+use crate::algorithms::{Algorithm, neighbours, pairwise};
 use crate::builder::wrap;
 use crate::template::Family;
 
@@ -121,7 +121,7 @@ pub struct Fabric {
     pub(super) shifts: Vec<Pattern>,
     /// Everybody to the rank `2^k` below.
     pub(super) shifts_down: Vec<Pattern>,
-    /// Everybody to the rank `k` above, for each `k`, equal ones together with their number.
+    /// Everybody to the one that it meets in a round of [`pairwise`], equal ones together with their number.
     pub(super) rounds: Vec<(Pattern, u64)>,
     /// The exchanges of halving, the widest first.
     pub(super) halvings: Vec<Pattern>,
@@ -159,7 +159,7 @@ pub struct Reads {
     pub call_ps: u64,
     /// Bytes read where each rank reads another's, on another core.
     pub rate: Rate,
-    /// Bytes read where the two share a core.
+    /// Bytes read where the two share a core, whose cache has what another rank there has read before.
     pub of_own_core: Rate,
     /// Bytes read where all read the memory of one rank, which copies it meanwhile.
     pub from_one: Rate,
@@ -226,8 +226,9 @@ impl Fabric {
             survey.pattern(1, all.clone().map(|r| (r, to(r))))
         };
         let mut rounds: Vec<(Pattern, u64)> = Vec::new();
-        for by in 1..ranks {
-            let pattern = shift(by);
+        for round in 0..pairwise::rounds(ranks) {
+            let met = |rank| pairwise::partner(ranks, rank, round).map(|met| (rank, met));
+            let pattern = survey.pattern(1, all.clone().filter_map(met));
             match rounds.iter_mut().find(|(known, _)| *known == pattern) {
                 Some((_, count)) => *count += 1,
                 None => rounds.push((pattern, 1)),
@@ -402,7 +403,7 @@ impl Fabric {
         let reads = self.reads()?;
         Some(Reads {
             call_ps: scaled(reads.call_ps, self.crowd),
-            rate: self.read_of_all(&reads).shared(self.crowd),
+            rate: reads.rate.shared(self.crowd),
             of_own_core: reads.of_own_core.shared(self.crowd),
             from_one: reads.from_one.shared(self.crowd),
             from_memory: reads.from_memory.shared(self.crowd),
@@ -413,8 +414,8 @@ impl Fabric {
         })
     }
 
-    /// What a rank reads of all others alike, of which some share its core.
-    fn read_of_all(&self, reads: &Reads) -> Rate {
+    /// What a rank reads of all others alike, of which some share its core, where they read the same.
+    pub(super) fn read_of_all(&self, reads: &Reads) -> Rate {
         let others = Ratio::new(u128::from(self.ranks).saturating_sub(1), 1);
         let (here, of) = (self.crowd.num - self.crowd.den, self.crowd.den);
         let (near, all) = (here.min(others.num * of), others.num * of);

@@ -20,7 +20,7 @@
 //! | all_gather, reduce_scatter, two-way ring | `floor(p/2) a + ((p-1)/(2p)) S b` |
 //! | all_gather, reduce_scatter, Bruck, NHR | `ceil(lg p) a + ((p-1)/p) S b` |
 //! | gather, scatter, binomial | `ceil(lg p) a + ((p-1)/p) S b` |
-//! | all_to_all, pairwise | `(p-1) (a + (S/p) b)` |
+//! | all_to_all, pairwise | `(p-1) (a + (S/p) b)`; `p (a + (S/p) b)` where `p` is odd |
 //! | all_to_all, Bruck | `ceil(lg p) a + ` about `(lg p/2) S b` |
 //! | broadcast, reduce, binomial | `ceil(lg p) (a + S b)` |
 //! | broadcast, reduce, in shares | `(ceil(lg p) + p - 1) a + 2((p-1)/p) S b` |

@@ -88,6 +88,8 @@ pub struct Step {
     pub action: Action,
     /// How many rounds behind the newest piece.
     pub skew: u16,
+    /// Whether a leg begins with it: what comes before is done on all pieces first.
+    pub begins: bool,
     /// What changes from one iteration of the loop around it to the next.
     pub drift: Drift,
 }
@@ -99,6 +101,7 @@ impl Step {
         Self {
             action,
             skew,
+            begins: false,
             drift: Drift::NONE,
         }
     }

@@ -1,4 +1,4 @@
-//! The steps of a program one by one, loops unrolled on the way.
+//! The steps of a program one by one, loops unrolled on the way; and in the order in which they run on pieces.
 
 use super::{Blocks, Drift, Program, Step};
 
@@ -37,7 +37,90 @@ impl Cursor {
     }
 }
 
+/// Where a rank stands in its program: at which step, in which round of which leg.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProgramCounter {
+    /// The round of the leg.
+    round: u64,
+    step: Cursor,
+    /// The first step of the leg.
+    leg: Cursor,
+}
+
+impl ProgramCounter {
+    /// At the first step, in the first round.
+    pub const START: ProgramCounter = ProgramCounter {
+        round: 0,
+        step: Cursor::START,
+        leg: Cursor::START,
+    };
+
+    /// The round of its leg.
+    #[must_use]
+    pub const fn round(self) -> u64 {
+        self.round
+    }
+
+    /// The step.
+    #[must_use]
+    pub const fn step(self) -> Cursor {
+        self.step
+    }
+}
+
 impl Program {
+    /// The step at which a rank stands whose message is cut into so many pieces, and the piece on which it runs. Those
+    /// without a piece in their round are skipped. None at the end.
+    #[must_use]
+    pub fn seek(&self, counter: &mut ProgramCounter, pieces: u64) -> Option<(Step, u64)> {
+        let rounds = pieces + u64::from(self.max_skew);
+        loop {
+            let step = self.at(counter.step);
+            match step {
+                Some(step) if !step.begins || counter.step == counter.leg => {
+                    let piece = counter.round.checked_sub(step.skew.into());
+                    match piece.filter(|piece| *piece < pieces) {
+                        Some(piece) => return Some((step, piece)),
+                        None => self.advance(&mut counter.step),
+                    }
+                }
+                _ if counter.round + 1 < rounds => {
+                    counter.round += 1;
+                    counter.step = counter.leg;
+                }
+                Some(_) => {
+                    counter.round = 0;
+                    counter.leg = counter.step;
+                }
+                None => return None,
+            }
+        }
+    }
+
+    /// Goes past the step.
+    pub fn pass(&self, counter: &mut ProgramCounter) {
+        self.advance(&mut counter.step);
+    }
+
+    /// Goes to the next step of the same leg; `false` if there is none.
+    pub fn follow(&self, cursor: &mut Cursor) -> bool {
+        self.advance(cursor);
+        (self.at(*cursor)).is_some_and(|step| !step.begins)
+    }
+
+    /// The first step of the leg of a step.
+    #[must_use]
+    pub fn leg_of(&self, of: Cursor) -> Cursor {
+        let (mut at, mut leg) = (Cursor::START, Cursor::START);
+        while at.number < of.number {
+            self.advance(&mut at);
+            if self.at(at).is_some_and(|step| step.begins) {
+                leg = at;
+            }
+        }
+        leg
+    }
+
     /// How many steps there are, counting every iteration of loops.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -125,6 +208,109 @@ impl Program {
         Step {
             action: (step.action).map(rank(step.drift.to), rank(step.drift.from), blocks),
             ..step
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::algorithms::Layout;
+    use crate::builder::{Builder, input, out};
+    use crate::ir::{Blocks, Op};
+    use crate::{Algorithm, Shape, Template};
+
+    use super::*;
+
+    /// The numbers of the steps and the pieces, in the order in which they run.
+    fn run(program: &Program, pieces: u64) -> Vec<(u32, u64)> {
+        let mut counter = ProgramCounter::START;
+        std::iter::from_fn(|| {
+            let (_, piece) = program.seek(&mut counter, pieces)?;
+            let number = counter.step().number();
+            program.pass(&mut counter);
+            Some((number, piece))
+        })
+        .collect()
+    }
+
+    fn program(build: impl FnOnce(&mut Builder)) -> Program {
+        let shape = Shape {
+            op: Op::AllReduce,
+            ranks: 4,
+            rank: 1,
+            windowed: false,
+            turns: false,
+        };
+        let of = Layout::of(Algorithm::MeshOneShot, Op::AllReduce, 4);
+        let mut builder = Builder::new(&shape, of);
+        build(&mut builder);
+        builder.finish()
+    }
+
+    fn copy(b: &mut Builder) {
+        b.copy(out(Blocks::one(0)), input(Blocks::one(0)));
+    }
+
+    #[test]
+    fn pieces_follow_each_other_through_a_leg_and_are_through_it_before_the_next() {
+        let one = program(|b| {
+            copy(b);
+            b.skew(1);
+            copy(b);
+        });
+        assert_eq!(run(&one, 2), [(0, 0), (0, 1), (1, 0), (1, 1)]);
+        let three = program(|b| {
+            copy(b);
+            // Two turns of a loop are two legs.
+            b.repeat(2, |b| {
+                b.leg().skew(0);
+                copy(b);
+                b.skew(1);
+                copy(b);
+            });
+        });
+        let leg = |first: u32| [(first, 0), (first, 1), (first + 1, 0), (first + 1, 1)];
+        let wanted = [&[(0, 0), (0, 1)][..], &leg(1), &leg(3)].concat();
+        assert_eq!(run(&three, 2), wanted);
+        assert_eq!(run(&three.expanded(), 2), wanted);
+        assert_eq!(run(&three, 1), [0, 1, 2, 3, 4].map(|step| (step, 0)));
+        assert_eq!(run(&program(|_| ()), 3), []);
+    }
+
+    #[test]
+    fn what_looks_ahead_stops_at_the_end_of_a_leg() {
+        let program = program(|b| {
+            copy(b);
+            copy(b);
+            b.leg();
+            copy(b);
+            copy(b);
+        });
+        let mut at = Cursor::START;
+        let legs: Vec<_> = (0..4)
+            .map(|_| {
+                let leg = program.leg_of(at).number();
+                (leg, program.follow(&mut at))
+            })
+            .collect();
+        assert_eq!(legs, [(0, true), (0, false), (2, true), (2, false)]);
+    }
+
+    #[test]
+    fn only_pairs_take_legs() {
+        for algorithm in Algorithm::ALL {
+            let shape = Shape {
+                op: Op::AllToAll,
+                ranks: 5,
+                rank: 0,
+                windowed: false,
+                turns: false,
+            };
+            let Ok(program) = Template::from(algorithm).generate(&shape) else {
+                continue;
+            };
+            let begins = program.walk().any(|step| step.begins);
+            assert_eq!(begins, algorithm == Algorithm::Pairwise, "{algorithm}");
         }
     }
 }

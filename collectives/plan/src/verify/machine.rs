@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::ir::{Action, Blocks, Cursor, Op, Program, Shares, Step, Value};
+use crate::ir::{Action, Blocks, Op, Program, ProgramCounter, Shares, Step, Value};
 
 use super::clock::Known;
 use super::error::{Blocked, Fault, VerifyError, Waits};
@@ -34,8 +34,7 @@ pub(super) struct Channel {
 pub(super) struct Rank {
     pub(super) known: Known,
     pub(super) waits: u64,
-    round: u32,
-    cursor: Cursor,
+    counter: ProgramCounter,
     blocked: Option<Waits>,
     /// Puts to come that have their slots.
     granted: u32,
@@ -73,8 +72,7 @@ impl<'a> Machine<'a> {
         let rank = |program: &Program| Rank {
             known: Known::new(program.rank, ranks, traced),
             waits: 0,
-            round: 0,
-            cursor: Cursor::START,
+            counter: ProgramCounter::START,
             blocked: None,
             granted: 0,
             met: 0,
@@ -101,11 +99,11 @@ impl<'a> Machine<'a> {
         let blocked: Vec<Blocked> = (self.running.iter().zip(self.programs))
             .filter_map(|(rank, program)| {
                 let waits = rank.blocked?;
-                let skew = program.at(rank.cursor)?.skew;
+                let (_, piece) = program.seek(&mut rank.counter.clone(), self.pieces())?;
                 Some(Blocked {
                     rank: program.rank,
-                    step: rank.cursor.number() as usize,
-                    piece: rank.round - u32::from(skew),
+                    step: rank.counter.step().number() as usize,
+                    piece: piece as u32,
                     waits,
                 })
             })
@@ -152,6 +150,10 @@ impl<'a> Machine<'a> {
         self.channels.get(&(from, to))?.current.as_ref()
     }
 
+    fn pieces(&self) -> u64 {
+        self.settings.pieces.into()
+    }
+
     fn channel(&mut self, from: u32, to: u32) -> &mut Channel {
         self.channels.entry((from, to)).or_default()
     }
@@ -160,17 +162,12 @@ impl<'a> Machine<'a> {
     fn run_rank(&mut self, index: usize, ready: &mut VecDeque<usize>) -> Result<(), VerifyError> {
         let programs = self.programs;
         let program = &programs[index];
-        let rounds = self.settings.pieces + u32::from(program.max_skew);
+        let pieces = self.pieces();
         self.running[index].blocked = None;
-        while self.running[index].round < rounds && !program.is_empty() {
-            let at = &mut self.running[index];
-            let Some(step) = program.at(at.cursor) else {
-                (at.cursor, at.round) = (Cursor::START, at.round + 1);
-                continue;
-            };
-            let piece = at.round.wrapping_sub(u32::from(step.skew));
+        while let Some((step, piece)) = program.seek(&mut self.running[index].counter, pieces) {
+            let piece = piece as u32;
             if piece < self.settings.pieces_of(program, step.action) {
-                let number = at.cursor.number() as usize;
+                let number = self.running[index].counter.step().number() as usize;
                 let early = self.slots_of_group(index, step, piece);
                 if let Some(waits) = early.or_else(|| self.puts_of_group(index, step, piece)) {
                     self.running[index].blocked = Some(waits);
@@ -190,7 +187,7 @@ impl<'a> Machine<'a> {
                     }
                 }
             }
-            program.advance(&mut self.running[index].cursor);
+            program.pass(&mut self.running[index].counter);
         }
         Ok(())
     }
@@ -207,7 +204,7 @@ impl<'a> Machine<'a> {
             self.running[index].granted = left;
             return None;
         }
-        let mut cursor = self.running[index].cursor;
+        let mut cursor = self.running[index].counter.step();
         let mut met = Vec::new();
         while let Some(step) = program.at(cursor) {
             let Action::Put { to, .. } = step.action else {
@@ -224,7 +221,9 @@ impl<'a> Machine<'a> {
                 return Some(Waits::SlotTo(to));
             }
             met.push(to);
-            program.advance(&mut cursor);
+            if !program.follow(&mut cursor) {
+                break;
+            }
         }
         self.running[index].granted = (met.len() as u32).saturating_sub(1);
         None
@@ -241,7 +240,7 @@ impl<'a> Machine<'a> {
             self.running[index].met = left;
             return None;
         }
-        let mut cursor = self.running[index].cursor;
+        let mut cursor = self.running[index].counter.step();
         let mut met: Vec<u32> = Vec::new();
         while let Some(step) = program.at(cursor) {
             if step.skew != first.skew {
@@ -267,7 +266,9 @@ impl<'a> Machine<'a> {
                 Action::Release { from } if met.contains(&from) => {}
                 Action::Release { .. } | Action::Put { .. } => break,
             }
-            program.advance(&mut cursor);
+            if !program.follow(&mut cursor) {
+                break;
+            }
         }
         self.running[index].met = (met.len() as u32).saturating_sub(1);
         None

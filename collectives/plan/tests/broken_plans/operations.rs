@@ -215,11 +215,14 @@ fn an_all_to_all_that_mixes_up_senders() {
 #[test]
 fn an_all_to_all_right_only_out_of_place() {
     let mut plan = plan(Algorithm::Pairwise, Op::AllToAll, 3);
-    // Rank 0 stores what came in the first round before the second round's put.
-    let store = find(&plan[0], 2, |action| matches!(action, Action::Copy { .. }));
-    let moved: Vec<Step> = plan[0].steps.drain(store..store + 2).collect();
-    let put = find(&plan[0], 1, is_put);
-    plan[0].steps.splice(put..put, moved);
+    // Rank 0 stores what comes before its own goes.
+    let rank = &mut plan[0];
+    *rank = rank.expanded();
+    rank.max_skew = 0;
+    rank.steps.iter_mut().for_each(|step| step.skew = 0);
+    let put = find(rank, 0, is_put);
+    rank.steps[put..put + 4].rotate_left(1);
+    (rank.steps[put].begins, rank.steps[put + 3].begins) = (true, false);
     verify(&plan, PLAIN).unwrap();
     let error = reject(&plan, IN_PLACE);
     assert!(matches!(error.fault, Fault::Wrong { .. }), "{error}");

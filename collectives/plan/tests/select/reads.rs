@@ -4,11 +4,16 @@ use super::*;
 
 /// Ranks on two cores that share memory, and read each other's.
 fn readable(ranks: u32) -> Fabric {
+    with_own_core(ranks, 6_000_000_000)
+}
+
+/// The same, where those of one core read so many bytes a second of each other.
+fn with_own_core(ranks: u32, of_own_core: u64) -> Fabric {
     shared_memory(ranks, 2).with_reads(Ok(Reads {
         call_ps: 1_000_000,
         rate: Rate::bytes_per_second(6_000_000_000),
         copied_from_memory: Rate::bytes_per_second(9_000_000_000),
-        of_own_core: Rate::bytes_per_second(6_000_000_000),
+        of_own_core: Rate::bytes_per_second(of_own_core),
         from_one: Rate::bytes_per_second(5_000_000_000),
         from_memory: Rate::bytes_per_second(6_000_000_000),
         added: Rate::bytes_per_second(8_000_000_000),
@@ -79,4 +84,14 @@ fn what_several_read_passes_slots_where_no_cache_holds_it() {
     }
     assert_ne!(chosen(Op::AllGather, 64 * MIB), read);
     assert_eq!(chosen(Op::AllToAll, 64 * MIB), read, "one alone reads it");
+}
+
+#[test]
+fn a_core_has_what_another_of_its_ranks_has_read_and_of_an_all_to_all_nothing() {
+    let took = |op, of_own_core| {
+        let fabric = with_own_core(8, of_own_core);
+        time(Algorithm::MeshRead, op, 4 * MIB, 1, &fabric)
+    };
+    let fast = |op| took(op, 60_000_000_000) < took(op, 6_000_000_000);
+    assert!(fast(Op::AllGather) && !fast(Op::AllToAll));
 }

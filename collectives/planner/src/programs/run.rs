@@ -38,8 +38,7 @@ struct Channel {
 /// One rank on its way.
 #[derive(Default)]
 struct Rank {
-    round: u64,
-    cursor: unisono_plan::ir::Cursor,
+    counter: unisono_plan::ir::ProgramCounter,
     cells: Cells,
     /// What its next signal says that it has heard: puts that it waited for, and where those were
     /// many the signal that has told them already.
@@ -135,20 +134,12 @@ impl<'a> Run<'a> {
         let programs = self.programs;
         let program = &programs[index];
         let pieces = self.geometries[index].pieces();
-        let rounds = pieces + u64::from(program.max_skew);
-        while self.ranks[index].round < rounds && !program.is_empty() {
-            let at = &mut self.ranks[index];
-            let Some(step) = program.at(at.cursor) else {
-                at.cursor = unisono_plan::ir::Cursor::START;
-                at.round += 1;
-                continue;
-            };
-            let piece = at.round.wrapping_sub(u64::from(step.skew));
-            if piece < pieces && !self.action(index, step.action, piece, ready, router)? {
+        while let Some((step, piece)) = program.seek(&mut self.ranks[index].counter, pieces) {
+            if !self.action(index, step.action, piece, ready, router)? {
                 self.ranks[index].waiting = true;
                 return Ok(());
             }
-            program.advance(&mut self.ranks[index].cursor);
+            program.pass(&mut self.ranks[index].counter);
         }
         self.ranks[index].done = true;
         Ok(())

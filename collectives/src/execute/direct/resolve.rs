@@ -44,20 +44,16 @@ impl Direct {
             shown: 0,
         };
         let (program, geometry) = (&planned.program, &planned.geometry);
-        for round in 0..geometry.pieces() + u64::from(program.max_skew) {
-            let mut cursor = ir::Cursor::START;
-            while let Some(step) = program.at(cursor) {
-                if let Some(piece) = round.checked_sub(u64::from(step.skew))
-                    && piece < geometry.pieces_of(&step.action, program.ranks)
-                {
-                    resolving.step(&step, piece)?;
-                    (resolving.steps).resize(resolving.moves.len(), cursor.number());
-                }
-                if resolving.moves.len() > MOVES {
-                    return None;
-                }
-                program.advance(&mut cursor);
+        let mut counter = ir::ProgramCounter::START;
+        while let Some((step, piece)) = program.seek(&mut counter, geometry.pieces()) {
+            if piece < geometry.pieces_of(&step.action, program.ranks) {
+                resolving.step(&step, piece)?;
+                (resolving.steps).resize(resolving.moves.len(), counter.step().number());
             }
+            if resolving.moves.len() > MOVES {
+                return None;
+            }
+            program.pass(&mut counter);
         }
         let (mut moves, mut steps) = (resolving.moves, resolving.steps);
         if is_long && (geometry.pieces() > 1 || !deals(op, &moves)) {

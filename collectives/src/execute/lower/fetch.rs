@@ -164,7 +164,9 @@ impl Lowering<'_> {
                 Action::Release { from } if group.of(*from).is_some() => {}
                 Action::Release { .. } | Action::Put { .. } => break,
             }
-            program.advance(&mut at);
+            if !program.follow(&mut at) {
+                break;
+            }
         }
         group
     }
@@ -176,7 +178,9 @@ impl Lowering<'_> {
             |place: &Place| matches!(place, Place::Slot { from: slot, .. } if *slot == from);
         let (mut at, mut taken) = (wait, Taken::Not);
         for _ in 0..SIGHT {
-            program.advance(&mut at);
+            if !program.follow(&mut at) {
+                return Taken::Often;
+            }
             let Some(step) = program.at(at) else {
                 return Taken::Often;
             };

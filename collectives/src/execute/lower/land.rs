@@ -105,11 +105,13 @@ impl Lowering<'_> {
         let Some(last) = program.at(copy) else {
             return false;
         };
-        let when = |step: &Step, at: ir::Cursor| (step.skew, at.number());
-        let until = when(&last, copy);
-        let mut at = ir::Cursor::START;
+        // What a later leg touches may come first in the program alone; then the place only seems to be taken.
+        let is_before = |step: &Step, at: ir::Cursor, leg: ir::Cursor| {
+            at.number() < leg.number() || (step.skew, at.number()) < (last.skew, copy.number())
+        };
+        let (mut at, leg) = (ir::Cursor::START, program.leg_of(copy));
         while let Some(step) = program.at(at) {
-            if when(&step, at) < until && self.touches(op, &step.action, place, piece) {
+            if is_before(&step, at, leg) && self.touches(op, &step.action, place, piece) {
                 return false;
             }
             program.advance(&mut at);

@@ -158,18 +158,18 @@ pub(super) fn windows(work: &mut Work, op: Op, m: &Message<'_>) {
 /// The plan that reads the peers' memory: "enter" and "done", and one pass over the data, each peer's by a call of the
 /// operating system. The root of a broadcast copies while others read: the slower sets the pace. What is reduced is added
 /// up when it has been read. What several read, each of them brings from memory where no cache holds it; what passes slots
-/// is brought from there once, by whoever fills them. Of an all_to_all each byte is one rank's to read, and past slots it
-/// goes once less: measured on an EPYC 7003 of 2 cores, with either mesh forced:
-/// `unisono bench all_gather,all_to_all --ranks 8 -b 16M -e 64M -f 4 --dirty`.
+/// is brought from there once, by whoever fills them (measured on an EPYC 7003 of 2 cores, with either mesh forced:
+/// `unisono bench all_gather --ranks 8 -b 16M -e 64M -f 4 --dirty`). Of an all_to_all each byte is one rank's to read.
 pub(super) fn reads(work: &mut Work, op: Op, m: &Message<'_>) {
     let mesh = m.fabric.mesh;
     let Some(reads) = m.fabric.crowded_reads() else {
         return;
     };
-    let from_one = matches!(op, Op::Broadcast { .. });
-    let (rate, fan, bytes, all) = match from_one {
-        true => (reads.from_one.min(m.fabric.speeds.copy), 1, m.s, m.s),
-        false => (reads.rate, mesh.fan, m.share, m.rest),
+    let (rate, fan, bytes, all) = match op {
+        Op::Broadcast { .. } => (reads.from_one.min(m.fabric.speeds.copy), 1, m.s, m.s),
+        // No other rank of its core has read it before.
+        Op::AllToAll => (reads.rate, mesh.fan, m.share, m.rest),
+        _ => (m.fabric.read_of_all(&reads), mesh.fan, m.share, m.rest),
     };
     let read = Pattern {
         alpha_ps: mesh.alpha_ps + reads.fetched_ps(all, rate),

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use unisono_plan::ir::Cursor;
+use unisono_plan::ir::ProgramCounter;
 use unisono_plan::{Action, Buffer, Op, Place, Program, Shares, Value};
 
 use super::{Message, Rounds, TURNS, turns};
@@ -16,9 +16,7 @@ use crate::schedule::Message as Cutting;
 const MOST_BLOCKS: u64 = 4 << 20;
 
 struct Rank {
-    cursor: Cursor,
-    /// The pipeline stage whose steps are walked.
-    skew: u16,
+    counter: ProgramCounter,
     /// How many messages come before what the rank knows now.
     known: u32,
     /// The same, counting bare signals too.
@@ -91,8 +89,7 @@ impl Walk {
             false => 0,
         };
         let rank = |_: &Program| Rank {
-            cursor: Cursor::START,
-            skew: 0,
+            counter: ProgramCounter::START,
             known: 0,
             heard: 0,
             slots: FxHashMap::default(),
@@ -139,29 +136,20 @@ impl Walk {
     /// Runs a rank until it ends or waits.
     fn run(&mut self, rank: u32, ready: &mut VecDeque<u32>) {
         let index = rank as usize;
-        loop {
-            let Some(step) = self.programs[index].at(self.ranks[index].cursor) else {
-                let at = &mut self.ranks[index];
-                at.cursor = Cursor::START;
-                if at.skew == self.programs[index].max_skew {
-                    break;
-                }
-                at.skew += 1;
-                continue;
-            };
+        // One piece.
+        while let Some((step, _)) = self.programs[index].seek(&mut self.ranks[index].counter, 1) {
             let times = self.times_of(index);
-            if step.skew == self.ranks[index].skew && !self.action(rank, step.action, times, ready)
-            {
+            if !self.action(rank, step.action, times, ready) {
                 self.ranks[index].waiting = true;
                 return;
             }
-            self.programs[index].advance(&mut self.ranks[index].cursor);
+            self.programs[index].pass(&mut self.ranks[index].counter);
         }
         self.ranks[index].done = true;
     }
 
     fn times_of(&self, index: usize) -> f64 {
-        let step = self.ranks[index].cursor.step() as usize;
+        let step = self.ranks[index].counter.step().step() as usize;
         self.times[index].get(step).copied().unwrap_or(1.0)
     }
 
