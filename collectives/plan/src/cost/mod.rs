@@ -143,7 +143,7 @@ fn add_phase(cost: &mut Cost, phase: &Phase, streamed_ps: u128, pieces: u64, spe
         .max(pattern.port_time(phase.bytes))
         .max(speeds.reduce.time(phase.reduced));
     let (latencies, transfers) = match phase.overlap {
-        Overlap::None => (rounds * pieces, round.saturating_mul(rounds)),
+        Overlap::None | Overlap::Legs => (rounds * pieces, round.saturating_mul(rounds)),
         Overlap::Latency => (rounds, round.saturating_mul(rounds)),
         Overlap::Stages => {
             let stages = (rounds + pieces).saturating_sub(1);
@@ -156,6 +156,11 @@ fn add_phase(cost: &mut Cost, phase: &Phase, streamed_ps: u128, pieces: u64, spe
         latencies.saturating_mul(pattern.alpha_ps),
     );
     add(&mut cost.transfer, transfers);
+    if phase.overlap == Overlap::Legs && pieces > 1 {
+        add(&mut cost.transfer, transfers.div_ceil(pieces));
+        let copied = rounds.saturating_mul(speeds.copy.time(phase.bytes));
+        add(&mut cost.copy, copied.div_ceil(pieces));
+    }
     // A rank of a pipeline has one of its stages, of other rounds it has all.
     let own_rounds = if phase.overlap == Overlap::Stages {
         1

@@ -44,7 +44,7 @@ pub(super) fn bidirectional(work: &mut Work, op: Op, m: &Message<'_>) {
 
 pub(super) fn pairwise(work: &mut Work, m: &Message<'_>) {
     for &(pattern, rounds) in &m.fabric.rounds {
-        work.rounds(pattern, rounds, m.share, Overlap::None);
+        work.rounds(pattern, rounds, m.share, Overlap::Legs);
     }
     work.copied.push(m.rest);
 }
