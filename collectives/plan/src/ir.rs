@@ -127,7 +127,7 @@ pub enum Buffer {
     In,
     /// The caller's output.
     Out,
-    /// The library's own memory, with undefined contents at the start of each piece.
+    /// The library's own memory, with undefined contents at the start of each piece. Not in programs of several legs.
     ///
     /// It has the same blocks as the message, but only those of [`Program::scratch`] need memory,
     /// and only for `max_skew + 1` pieces: piece `r` may use instance `r % (max_skew + 1)`.

@@ -1,6 +1,6 @@
 //! Schedules from the programs of all ranks.
 //!
-//! The programs are run as an executor runs them, piece by piece and with their skews, but what
+//! The programs are run as an executor runs them, leg by leg, piece by piece and with their skews, but what
 //! comes out is not the order of the program: a step waits for what it touches. A put waits for
 //! whoever made what it reads, for its turn in its channel, and for the credit of its slot; a copy
 //! or a reduction for its operands, and for those that still read what it overwrites. A bare

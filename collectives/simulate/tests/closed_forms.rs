@@ -121,11 +121,11 @@ fn times_are_those_of_the_formulas() {
             let time = 2.0 * (alpha + block as f64 * BETA_PS) + part * GAMMA_PS;
             two.is("two-shot all_reduce", time);
 
-            let mut pairwise = Mesh::new(ranks);
+            let mut shifts = Mesh::new(ranks);
             for step in 1..ranks {
-                pairwise.round(&shift(ranks, step, block), false);
+                shifts.round(&shift(ranks, step, block), false);
             }
-            pairwise.is("pairwise all_to_all", (p - 1.0) * alpha + part * BETA_PS);
+            shifts.is("all_to_all in turns", (p - 1.0) * alpha + part * BETA_PS);
 
             if ranks.is_power_of_two() {
                 let rounds = ranks.ilog2();

@@ -83,7 +83,7 @@ fn bruck(p: usize) -> Vec<(usize, u64)> {
     (0..p.ilog2()).map(|k| (1 << k, 1 << k)).collect()
 }
 
-fn pairwise(p: usize) -> Vec<(usize, u64)> {
+fn in_turns(p: usize) -> Vec<(usize, u64)> {
     (1..p).map(|by| (by, 1)).collect()
 }
 
@@ -95,7 +95,7 @@ fn on_a_ring_far_partners_share_the_links_between() {
     check(&ring, "bruck", &shifts(8, &bruck(8)), &[2.5, 10.0, 40.0]);
     check(&ring, "swing", &swing(8, true), &[5.0, 5.0, 10.0]);
     let steps = [2.5, 5.0, 7.5, 10.0, 7.5, 5.0, 2.5];
-    check(&ring, "pairwise", &shifts(8, &pairwise(8)), &steps);
+    check(&ring, "in turns", &shifts(8, &in_turns(8)), &steps);
     let ring = Fabric::torus(&[16], 50);
     check(&ring, "doubling", &exchanges(16, true), &[10.0; 4]);
     check(&ring, "swing", &swing(16, false), &[1.25, 2.5, 10.0, 30.0]);
@@ -136,7 +136,7 @@ fn a_star_and_a_mesh_are_the_same_to_every_partner() {
         &shifts(8, &bruck(8)),
         &[block, 2.0 * block, 4.0 * block],
     );
-    check(&mesh, "pairwise", &shifts(8, &pairwise(8)), &[block; 7]);
+    check(&mesh, "in turns", &shifts(8, &in_turns(8)), &[block; 7]);
 }
 
 #[test]
@@ -160,8 +160,8 @@ fn a_tapered_fat_tree_is_as_wide_as_its_uplinks() {
     let first = [2.5, 2.5, 3.75, 5.0, 5.0, 5.0, 5.0, 5.0];
     check(
         &tree(2),
-        "pairwise",
-        &shifts(16, &pairwise(16))[..8],
+        "in turns",
+        &shifts(16, &in_turns(16))[..8],
         &first,
     );
     check(

@@ -1,4 +1,4 @@
-//! A plan becomes commands: walks the program piece by piece and writes one batch for the stream
+//! A plan becomes commands: walks the program, leg by leg and piece by piece, and writes one batch for the stream
 //! and one for each posted link.
 //!
 //! Lowering can stop after any step and go on later, so a long message needs no long batch.
@@ -174,8 +174,9 @@ impl Lowering<'_> {
         }
         let program = &op.planned.program;
         let mut met = [u32::MAX; TOGETHER];
+        let mut next = Some(*first);
         for place in 0..TOGETHER {
-            let Some(step) = program.at(at) else { break };
+            let Some(step) = next else { break };
             let Action::Put { to, value } = step.action else {
                 break;
             };
@@ -188,9 +189,7 @@ impl Lowering<'_> {
             self.step = at.number();
             let bytes = op.planned.packed(value.blocks(), piece);
             self.await_credits(to, self.peers[to as usize].rooms_of(&self.own, bytes));
-            if !program.follow(&mut at) {
-                break;
-            }
+            next = program.follow(&mut at);
         }
     }
 

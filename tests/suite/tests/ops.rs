@@ -2,9 +2,11 @@
 //! reference; and what reductions do at the edges of their types.
 
 use half::{bf16, f16};
+use unisono::plan::OpKind;
+use unisono::plan::select::{Override, Overrides};
 use unisono::{
-    DataType, Element, Error, F8E4M3, F8E5M2, InitOptions, Order, ReduceOp, Reduction,
-    UserReduction,
+    Algorithm, DataType, Element, Error, F8E4M3, F8E5M2, InitOptions, Op, Order, ReduceOp,
+    Reduction, Rules, UserReduction,
 };
 use unisono_tests::{everything, soaking, threads};
 
@@ -147,6 +149,55 @@ fn what_no_reduction_is_defined_on_is_refused() {
             assert_eq!(data, [2.0; 4]);
         },
     );
+}
+
+/// In one piece and in many, by the calling thread and by streams.
+#[test]
+fn an_all_to_all_by_pairs_is_right() {
+    let by_pairs = |options: &mut InitOptions, direct| {
+        options.direct = direct;
+        options.memory.slot = Some(16 << 10);
+        options.rules = Rules::new(|_, _| Overrides {
+            rules: vec![Override {
+                op: Some(OpKind::AllToAll),
+                bytes: 0..=u64::MAX,
+                algorithm: Algorithm::Pairwise.into(),
+                windowed: None,
+                put_bytes: None,
+            }],
+        });
+    };
+    let value = |from: u32, to: u32, at: usize| u64::from(from << 8 | to) << 32 | at as u64;
+    for (ranks, direct) in [(2, true), (3, false), (4, true), (5, false), (6, true)] {
+        threads(
+            ranks,
+            move |options| by_pairs(options, direct),
+            move |world| {
+                let me = world.rank();
+                for count in [1_usize, 3000, 30_001] {
+                    let plan = world.explain(
+                        Op::AllToAll,
+                        (count * 8) as u64 * u64::from(ranks),
+                        DataType::U64,
+                    );
+                    assert_eq!(plan.expect("a plan").algorithm(), "pairwise");
+                    let all = |of: &dyn Fn(u32, usize) -> u64| -> Vec<u64> {
+                        (0..ranks)
+                            .flat_map(|rank| (0..count).map(move |at| of(rank, at)))
+                            .collect()
+                    };
+                    let mut send = all(&|to, at| value(me, to, at));
+                    let wanted = all(&|from, at| value(from, me, at));
+                    let mut got = vec![0; send.len()];
+                    world.all_to_all(&send, &mut got).expect("all_to_all");
+                    assert!(got == wanted, "{count} among {ranks}");
+                    world.all_to_all_in_place(&mut send).expect("in place");
+                    assert!(send == wanted, "{count} among {ranks}, in place");
+                }
+                world.finalize().expect("finalize");
+            },
+        );
+    }
 }
 
 #[test]

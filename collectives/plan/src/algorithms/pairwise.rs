@@ -5,6 +5,9 @@
 //! pieces of a block go before any of the next one's. So two ranks have little under way between them, which stays in
 //! the caches of their cores, and two that run at once go on until they are done with each other.
 //!
+//! On nodes with narrow exits, of more than two, more of the rounds fill them than would if everybody sent to the rank `k`
+//! above in round `k`; but there what comes overwrites what has yet to go.
+//!
 //! In place, what comes from a rank overwrites what goes to it, piece by piece, and each piece has gone before.
 
 use std::ops::Range;
@@ -15,12 +18,9 @@ use crate::ir::{Blocks, Value};
 pub(super) fn build(b: &mut Builder) {
     let (me, ranks) = (b.rank(), b.ranks());
     b.copy(out(Blocks::one(ranks + me)), input(Blocks::one(me)));
-    if ranks == 1 {
-        return;
-    }
     let cycle = rounds(ranks);
     if me == cycle {
-        // Who sits in each round, whom the numbers put opposite itself: `0, c, 1, c + 1, ..., c - 1`.
+        // Whom the numbers leave without a partner in each round, from 0 on: `0, half, 1, half + 1, ..., half - 1`.
         let half = ranks / 2;
         b.repeat(half - 1, |b| {
             exchange(b, 0);
@@ -56,10 +56,10 @@ pub(crate) fn rounds(ranks: u32) -> u32 {
 /// meet itself meets the last rank of an even number, or nobody.
 pub(crate) fn partner(ranks: u32, rank: u32, round: u32) -> Option<u32> {
     let cycle = rounds(ranks);
-    let opposite = |rank: u32| (round + cycle - rank) % cycle;
     let met = match rank == cycle {
-        true => (0..cycle).find(|&other| opposite(other) == other)?,
-        false => opposite(rank),
+        // Who would meet itself: twice its number comes to that of the round.
+        true => (u64::from(round) * u64::from(ranks / 2) % u64::from(cycle)) as u32,
+        false => (round + cycle - rank) % cycle,
     };
     match met == rank {
         true => (cycle < ranks).then_some(cycle),

@@ -64,10 +64,10 @@ const STREAMED_PS: u128 = 1_000_000;
 pub(super) enum Overlap {
     /// Each piece waits for each round.
     None,
-    /// Each round is a leg, in which pieces follow each other. Two that meet for one come from others: until they are together
-    /// the first piece of many is alone. Measured on an EPYC 7003 with eight ranks on two cores, where a long all_to_all by
-    /// pairs takes 1 ms more than its bytes and messages do, in 4 pieces as in 64 (`unisono bench all_to_all --ranks 8 -b
-    /// 4M -e 64M -f 4 --dirty`, with `pairwise` and `mesh_one_shot` forced).
+    /// The same, where each round is a leg. Two that meet for one come from others: until they are together the first of
+    /// many pieces is alone. Measured on an EPYC 7003 with eight ranks on two cores, where a long all_to_all by pairs takes
+    /// 1 ms more than its bytes and messages do, in 4 pieces as in 64 (`unisono bench all_to_all --ranks 8 -b 4M -e 64M -f 4
+    /// --dirty`, with `pairwise` and `mesh_one_shot` forced).
     Legs,
     /// The latency is paid once: other pieces fill it.
     Latency,

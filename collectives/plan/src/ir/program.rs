@@ -192,6 +192,9 @@ impl fmt::Display for Program {
         )?;
         let mut cursor = Cursor::START;
         while let Some(step) = self.at(cursor) {
+            if step.begins {
+                writeln!(f, "leg")?;
+            }
             writeln!(f, "{:4} ~{} {}", cursor.number(), step.skew, step.action)?;
             self.advance(&mut cursor);
         }

@@ -55,6 +55,12 @@ fn program(p: &Program) -> Result<(), VerifyError> {
             fault,
         })?;
     }
+    // Scratch has instances for the pieces of one leg that are in flight, and so has an input that is scaled first.
+    let legs = p.walk().skip(1).any(|step| step.begins);
+    if legs && (needs.scratch.is_some() || p.op.reduces()) {
+        let why = "legs, in a program that has scratch or reduces";
+        return fail(p.rank, Fault::Step { why });
+    }
     let scratch = needs.scratch.unwrap_or(Blocks::NONE);
     // The widest put may be another rank's.
     let put_blocks = needs.put_blocks.max(p.max_put_blocks);

@@ -206,7 +206,8 @@ impl<'a> Machine<'a> {
         }
         let mut cursor = self.running[index].counter.step();
         let mut met = Vec::new();
-        while let Some(step) = program.at(cursor) {
+        let mut next = Some(first);
+        while let Some(step) = next {
             let Action::Put { to, .. } = step.action else {
                 break;
             };
@@ -221,9 +222,7 @@ impl<'a> Machine<'a> {
                 return Some(Waits::SlotTo(to));
             }
             met.push(to);
-            if !program.follow(&mut cursor) {
-                break;
-            }
+            next = program.follow(&mut cursor);
         }
         self.running[index].granted = (met.len() as u32).saturating_sub(1);
         None
@@ -242,7 +241,8 @@ impl<'a> Machine<'a> {
         }
         let mut cursor = self.running[index].counter.step();
         let mut met: Vec<u32> = Vec::new();
-        while let Some(step) = program.at(cursor) {
+        let mut next = Some(first);
+        while let Some(step) = next {
             if step.skew != first.skew {
                 break;
             }
@@ -266,9 +266,7 @@ impl<'a> Machine<'a> {
                 Action::Release { from } if met.contains(&from) => {}
                 Action::Release { .. } | Action::Put { .. } => break,
             }
-            if !program.follow(&mut cursor) {
-                break;
-            }
+            next = program.follow(&mut cursor);
         }
         self.running[index].met = (met.len() as u32).saturating_sub(1);
         None

@@ -62,7 +62,7 @@ fn joins(one: &Step, other: &Step) -> bool {
                 to: too,
                 value: same,
             },
-        ) => to != too && value == same && one.skew == other.skew,
+        ) => to != too && value == same && one.skew == other.skew && !other.begins,
         _ => false,
     }
 }

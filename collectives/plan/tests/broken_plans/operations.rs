@@ -229,6 +229,35 @@ fn an_all_to_all_right_only_out_of_place() {
 }
 
 #[test]
+fn a_rank_that_takes_all_its_partners_in_one_leg() {
+    let mut plan = plan(Algorithm::Pairwise, Op::AllToAll, 4);
+    plan[0]
+        .steps
+        .iter_mut()
+        .for_each(|step| step.begins = false);
+    let error = reject(&plan, PLAIN);
+    assert!(matches!(error.fault, Fault::Deadlock { .. }), "{error}");
+    // One piece goes through all steps in one leg as in many.
+    verify(&plan, Settings { pieces: 1, ..PLAIN }).unwrap();
+}
+
+#[test]
+fn legs_where_pieces_have_something_that_lasts() {
+    for (algorithm, op) in [
+        (Algorithm::Bruck, Op::AllToAll),
+        (Algorithm::MeshOneShot, Op::AllReduce),
+    ] {
+        let mut plan = plan(algorithm, op, 4);
+        plan[1].steps[2].begins = true;
+        let error = reject(&plan, PLAIN);
+        assert!(
+            matches!(error.fault, Fault::Step { why } if why.contains("legs")),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn an_all_to_all_by_way_of_others_does_not_know_sizes() {
     let plan = plan(Algorithm::Bruck, Op::AllToAll, 4);
     let unequal = Settings {

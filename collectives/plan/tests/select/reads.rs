@@ -95,3 +95,20 @@ fn a_core_has_what_another_of_its_ranks_has_read_and_of_an_all_to_all_nothing() 
     let fast = |op| took(op, 60_000_000_000) < took(op, 6_000_000_000);
     assert!(fast(Op::AllGather) && !fast(Op::AllToAll));
 }
+
+/// Reads of cores far from each other, of which those of one core are much faster.
+#[test]
+fn a_long_all_to_all_goes_by_pairs_where_ranks_share_cores_that_are_far_apart() {
+    let reads = Reads {
+        rate: Rate::bytes_per_second(3_500_000_000),
+        ..with_own_core(8, 10_000_000_000).reads().unwrap()
+    };
+    let chosen = |ranks, bytes| {
+        let fabric = shared_memory(ranks, 2).with_reads(Ok(reads));
+        let got = select(&request(Op::AllToAll, bytes), &fabric, &Overrides::NONE);
+        got.unwrap().winner().plan
+    };
+    assert_eq!(chosen(8, 64 * MIB), Plan::Flat(Algorithm::Pairwise));
+    assert_eq!(chosen(8, MIB), Plan::Flat(Algorithm::MeshOneShot));
+    assert_eq!(chosen(4, 64 * MIB), Plan::Flat(Algorithm::MeshOneShot));
+}

@@ -120,7 +120,8 @@ impl Lowering<'_> {
         let takes_more = self.late.is_some() && self.own.arena.depth >= ROOM;
         // Whether all of this rank's work so far comes at once.
         let mut at_once = true;
-        while let Some(step) = program.at(at) {
+        let mut next = Some(*first);
+        while let Some(step) = next {
             if step.skew != first.skew {
                 break;
             }
@@ -164,9 +165,7 @@ impl Lowering<'_> {
                 Action::Release { from } if group.of(*from).is_some() => {}
                 Action::Release { .. } | Action::Put { .. } => break,
             }
-            if !program.follow(&mut at) {
-                break;
-            }
+            next = program.follow(&mut at);
         }
         group
     }
@@ -178,10 +177,7 @@ impl Lowering<'_> {
             |place: &Place| matches!(place, Place::Slot { from: slot, .. } if *slot == from);
         let (mut at, mut taken) = (wait, Taken::Not);
         for _ in 0..SIGHT {
-            if !program.follow(&mut at) {
-                return Taken::Often;
-            }
-            let Some(step) = program.at(at) else {
+            let Some(step) = program.follow(&mut at) else {
                 return Taken::Often;
             };
             if piece >= op.planned.geometry.pieces_of(&step.action, program.ranks) {

@@ -105,13 +105,15 @@ impl Lowering<'_> {
         let Some(last) = program.at(copy) else {
             return false;
         };
-        // What a later leg touches may come first in the program alone; then the place only seems to be taken.
-        let is_before = |step: &Step, at: ir::Cursor, leg: ir::Cursor| {
-            at.number() < leg.number() || (step.skew, at.number()) < (last.skew, copy.number())
-        };
-        let (mut at, leg) = (ir::Cursor::START, program.leg_of(copy));
+        let leg = program.leg_of(copy).number();
+        let is_before =
+            |step: &Step, at: u32| at < leg || (step.skew, at) < (last.skew, copy.number());
+        let mut at = ir::Cursor::START;
         while let Some(step) = program.at(at) {
-            if is_before(&step, at, leg) && self.touches(op, &step.action, place, piece) {
+            if step.begins && at.number() > copy.number() {
+                break;
+            }
+            if is_before(&step, at.number()) && self.touches(op, &step.action, place, piece) {
                 return false;
             }
             program.advance(&mut at);
