@@ -5,8 +5,8 @@
 //! pieces of a block go before any of the next one's. So two ranks have little under way between them, which stays in
 //! the caches of their cores, and two that run at once go on until they are done with each other.
 //!
-//! On nodes with narrow exits, of more than two, more of the rounds fill them than would if everybody sent to the rank `k`
-//! above in round `k`; but there what comes overwrites what has yet to go.
+//! Where ranks are on more than two nodes with narrow exits, more rounds fill those than if everybody sent to the rank `k`
+//! above in round `k`; but then, in place, what comes would overwrite what has yet to go.
 //!
 //! In place, what comes from a rank overwrites what goes to it, piece by piece, and each piece has gone before.
 
