@@ -493,8 +493,7 @@ fn one_way(mut program: Program) -> Program {
         _ => true,
     };
     if !program.op.is_collective() {
-        let legs = program.steps.iter().any(|step| step.begins);
-        debug_assert!(!legs, "they would be merged");
+        debug_assert!(!program.has_legs(), "they would be merged");
         program.steps.retain(|step| keep(&step.action));
         let skews = program.steps.iter().map(|step| step.skew);
         program.max_skew = skews.max().unwrap_or(0);

@@ -44,7 +44,7 @@ pub(super) fn build(b: &mut Builder) {
     }
 }
 
-/// How many rounds there are: so many that each can be without one rank, or none.
+/// How many rounds there are: an odd number, so that the numbers pair one rank with itself in each.
 pub(crate) fn rounds(ranks: u32) -> u32 {
     match ranks {
         1 => 0,
@@ -52,8 +52,8 @@ pub(crate) fn rounds(ranks: u32) -> u32 {
     }
 }
 
-/// Whom a rank meets in a round: the one whose number and its own come to that of the round, modulo their count. Who would
-/// meet itself meets the last rank of an even number, or nobody.
+/// Whom a rank meets in a round, counted from 0: of `n` rounds the rank with which its number adds up to the round's, modulo
+/// `n`. Whom that pairs with itself meets the last of an even number of ranks, which is none of those `n`; else nobody.
 pub(crate) fn partner(ranks: u32, rank: u32, round: u32) -> Option<u32> {
     let cycle = rounds(ranks);
     let met = match rank == cycle {

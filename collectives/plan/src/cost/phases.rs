@@ -65,9 +65,10 @@ pub(super) enum Overlap {
     /// Each piece waits for each round.
     None,
     /// The same, where each round is a leg. Two that meet for one come from others: until they are together the first of
-    /// many pieces is alone. Measured on an EPYC 7003 with eight ranks on two cores, where a long all_to_all by pairs takes
-    /// 1 ms more than its bytes and messages do, in 4 pieces as in 64 (`unisono bench all_to_all --ranks 8 -b 4M -e 64M -f 4
-    /// --dirty`, with `pairwise` and `mesh_one_shot` forced).
+    /// many pieces is alone. On an EPYC 7003 with eight ranks on two cores an all_to_all by pairs took 9 to 16 % longer than
+    /// by the mesh of slots for 4 MiB, as long for 16 MiB, and 10 to 16 % less for 64 MiB; without this it is taken for
+    /// the faster one of 4 MiB, too (`cargo xtask peers -- --dirty --offset 16 --ranks 8 --ops all_to_all --sizes 4M,16M,64M`
+    /// with `UNISONO_ALGORITHMS` that force either).
     Legs,
     /// The latency is paid once: other pieces fill it.
     Latency,

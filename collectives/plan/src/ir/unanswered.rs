@@ -42,10 +42,7 @@ impl Program {
             })
         });
         let loops = loops.collect();
-        debug_assert!(
-            self.steps.iter().all(|step| !step.begins),
-            "legs would be merged"
-        );
+        debug_assert!(!self.has_legs(), "they would be merged");
         let mut kept = kept.iter();
         let mut program = self.clone();
         program.steps.retain(|_| kept.next() == Some(&true));

@@ -55,7 +55,7 @@ impl ProgramCounter {
         leg: Cursor::START,
     };
 
-    /// The round of its leg.
+    /// The round of its leg, from 0.
     #[must_use]
     pub const fn round(self) -> u64 {
         self.round
@@ -69,8 +69,8 @@ impl ProgramCounter {
 }
 
 impl Program {
-    /// The step at which a rank stands whose message is cut into so many pieces, and the piece on which it runs. Those
-    /// without a piece in their round are skipped. None at the end.
+    /// The step at which a rank stands whose message is cut into so many pieces, at least 1, and the piece on which it runs,
+    /// from 0. Steps without a piece in their round are skipped. None at the end, also when asked again.
     #[must_use]
     pub fn seek(&self, counter: &mut ProgramCounter, pieces: u64) -> Option<(Step, u64)> {
         let rounds = pieces + u64::from(self.max_skew);
@@ -106,6 +106,12 @@ impl Program {
     pub fn follow(&self, cursor: &mut Cursor) -> Option<Step> {
         self.advance(cursor);
         self.at(*cursor).filter(|step| !step.begins)
+    }
+
+    /// Whether it has more than one leg.
+    #[must_use]
+    pub fn has_legs(&self) -> bool {
+        self.walk().skip(1).any(|step| step.begins)
     }
 
     /// The first step of the leg of a step.
@@ -259,6 +265,7 @@ mod tests {
             copy(b);
         });
         assert_eq!(run(&one, 2), [(0, 0), (0, 1), (1, 0), (1, 1)]);
+        assert!(!one.has_legs());
         let three = program(|b| {
             copy(b);
             // Two turns of a loop are two legs.
@@ -272,6 +279,7 @@ mod tests {
         let leg = |first: u32| [(first, 0), (first, 1), (first + 1, 0), (first + 1, 1)];
         let wanted = [&[(0, 0), (0, 1)][..], &leg(1), &leg(3)].concat();
         assert_eq!(run(&three, 2), wanted);
+        assert!(three.has_legs());
         assert_eq!(run(&three.expanded(), 2), wanted);
         assert_eq!(run(&three, 1), [0, 1, 2, 3, 4].map(|step| (step, 0)));
         assert_eq!(run(&program(|_| ()), 3), []);

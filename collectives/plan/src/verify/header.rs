@@ -56,8 +56,7 @@ fn program(p: &Program) -> Result<(), VerifyError> {
         })?;
     }
     // Scratch has instances for the pieces of one leg that are in flight, and so has an input that is scaled first.
-    let legs = p.walk().skip(1).any(|step| step.begins);
-    if legs && (needs.scratch.is_some() || p.op.reduces()) {
+    if p.has_legs() && (needs.scratch.is_some() || p.op.reduces()) {
         let why = "legs, in a program that has scratch or reduces";
         return fail(p.rank, Fault::Step { why });
     }

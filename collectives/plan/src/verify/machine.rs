@@ -99,7 +99,8 @@ impl<'a> Machine<'a> {
         let blocked: Vec<Blocked> = (self.running.iter().zip(self.programs))
             .filter_map(|(rank, program)| {
                 let waits = rank.blocked?;
-                let (_, piece) = program.seek(&mut rank.counter.clone(), self.pieces())?;
+                let mut counter = rank.counter;
+                let (_, piece) = program.seek(&mut counter, self.pieces())?;
                 Some(Blocked {
                     rank: program.rank,
                     step: rank.counter.step().number() as usize,
