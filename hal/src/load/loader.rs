@@ -146,7 +146,10 @@ impl Loader {
                 return Vec::new();
             }
         };
-        let mut files: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
+        // Others may be many, and what is held of them once stays with the process.
+        let mut files: Vec<PathBuf> = (entries.flatten().map(|e| e.path()))
+            .filter(|path| is_manifest(path) || name_of_library(path).is_some())
+            .collect();
         files.sort();
         let mut found: Vec<Found> = Vec::new();
         for path in files.iter().filter(|p| is_manifest(p)) {

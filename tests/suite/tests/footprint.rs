@@ -3,7 +3,9 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use unisono::{Communicator, ReduceOp};
+use tempfile::TempDir;
+use unisono::hal::{Loader, Origin, SearchPath};
+use unisono::{Communicator, InitOptions, ReduceOp};
 use unisono_tests::footprint::{ALONE, OF_EIGHT, peak_bytes};
 use unisono_tests::{Footprint, Job, Rank, watchdog};
 
@@ -11,6 +13,9 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// The message whose staging is the largest of those that are usual.
 const ELEMENTS: usize = (1 << 20) / size_of::<f32>();
+
+/// Sets a rank's options, and says which folder is to be kept while it runs.
+type Setup = fn(&mut InitOptions) -> Option<TempDir>;
 
 /// Calls that take all the memory that calls of this size need.
 fn call(on: &Communicator, data: &mut [f32]) {
@@ -23,12 +28,13 @@ fn call(on: &Communicator, data: &mut [f32]) {
 }
 
 /// Joins, calls, makes a further communicator by `split`, calls there, and says what each added.
-fn grow(rank: &Rank) {
+fn grow(rank: &Rank, setup: Setup) {
     // The program's own, which is there before.
     let mut data = vec![1.0_f32; ELEMENTS];
     let now = || Footprint::now().expect("the system tells");
     let before = now();
-    let world = rank.init(|_| {});
+    let mut folder = None;
+    let world = rank.init(|options| folder = setup(options));
     call(&world, &mut data);
     let first = now();
     let color = world.size() - 1;
@@ -43,9 +49,10 @@ fn grow(rank: &Rank) {
     world.finalize().expect("finalize");
 }
 
-fn holds_less(test: &str, ranks: u32, limit: u64) {
+fn holds_less(test: &str, ranks: u32, limit: u64, setup: Setup) {
     let _limit = watchdog(test, LIMIT);
-    let ranks = Job::new(test, ranks).start(|rank| grow(&rank)).succeed();
+    let ranks = Job::new(test, ranks).start(|rank| grow(&rank, setup));
+    let ranks = ranks.succeed();
     let mut all = 0;
     for exit in &ranks {
         for which in ["first", "further"] {
@@ -65,13 +72,33 @@ fn holds_less(test: &str, ranks: u32, limit: u64) {
 #[test]
 fn a_communicator_of_one_rank_takes_less_than_a_mebibyte() {
     let test = "a_communicator_of_one_rank_takes_less_than_a_mebibyte";
-    holds_less(test, 1, ALONE);
+    holds_less(test, 1, ALONE, |_| None);
+}
+
+/// What lies beside the plugins in their folder is not kept in mind.
+#[test]
+fn a_folder_of_many_files_takes_no_memory() {
+    holds_less(
+        "a_folder_of_many_files_takes_no_memory",
+        1,
+        ALONE,
+        |options| {
+            let folder = TempDir::new().expect("a folder");
+            for file in 0..10_000 {
+                let path = folder.path().join(format!("libsomething_else_{file}.so"));
+                std::fs::write(path, []).expect("a file");
+            }
+            let search = SearchPath::default().first(Origin::Program, folder.path());
+            options.loader = Loader::new(search);
+            Some(folder)
+        },
+    );
 }
 
 #[test]
 fn a_communicator_of_eight_ranks_takes_less_than_32_mebibytes_of_each() {
     let test = "a_communicator_of_eight_ranks_takes_less_than_32_mebibytes_of_each";
-    holds_less(test, 8, OF_EIGHT);
+    holds_less(test, 8, OF_EIGHT, |_| None);
 }
 
 /// In a process of its own: other threads of a test's process come and go, with their stacks.
