@@ -160,12 +160,21 @@ impl Backing {
         self.header().alive.store(0, Ordering::Relaxed);
     }
 
-    /// Gives zeroed pages back to the system instead of writing zeros; false if they must be written.
-    pub(crate) fn punch(&self, offset: u64, bytes: u64) -> bool {
+    /// Zeros a range. Whole pages of a large one are given back to the system, which is no work where nothing was written.
+    pub(crate) fn zero(&self, offset: u64, bytes: u64) {
+        let end = offset + bytes;
+        assert!(end <= self.bytes, "{offset} + {bytes} of {}", self.bytes);
+        let (first, last) = (offset.next_multiple_of(PAGE).min(end), end / PAGE * PAGE);
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        bytes.is_multiple_of(PAGE)
-            && offset.is_multiple_of(PAGE)
-            && fallocate(&self.file, flags, offset, bytes).is_ok()
+        let punched = last >= first + FILLED as u64
+            && fallocate(&self.file, flags, first, last - first).is_ok();
+        let (first, last) = if punched { (first, last) } else { (end, end) };
+        // SAFETY: within the mapping, as was just checked; as racy as any access of a device.
+        let write = |from: u64, to: u64| unsafe {
+            ptr::write_bytes(self.at.add(from as usize), 0, (to - from) as usize);
+        };
+        write(offset, first);
+        write(last, end);
     }
 }
 
@@ -174,5 +183,48 @@ impl Drop for Backing {
         let length = (pages(self.bytes) + PAGE) as usize;
         // SAFETY: the mapping is this one's alone.
         let _ = unsafe { munmap(self.at.cast::<c_void>(), length) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BYTES: u64 = (1 << 20) + 100;
+
+    fn bytes_of(memory: &mut Backing) -> &mut [u8] {
+        // SAFETY: mapped as long as it lives, and used by this test alone.
+        unsafe { std::slice::from_raw_parts_mut(memory.at(), memory.bytes() as usize) }
+    }
+
+    #[test]
+    fn what_is_zeroed_is_zero_and_the_rest_stays() {
+        let large = FILLED as u64 + 3 * PAGE;
+        for (from, to) in [
+            (0, BYTES),
+            (1, BYTES - 1),
+            (PAGE, PAGE + large),
+            (PAGE - 1, PAGE + large + 1),
+            (5, 6),
+            (PAGE - 1, 3 * PAGE + 1),
+            (7, 7),
+        ] {
+            let mut memory = Backing::new(0, BYTES).unwrap();
+            bytes_of(&mut memory).fill(7);
+            memory.zero(from, to - from);
+            for (at, byte) in (0..).zip(bytes_of(&mut memory)) {
+                let expected = if (from..to).contains(&at) { 0 } else { 7 };
+                assert_eq!(*byte, expected, "{from}..{to}: {at}");
+            }
+        }
+    }
+
+    /// Or each emulated device would keep all the memory that is allocated for it, and write it first.
+    #[test]
+    fn zeros_where_nobody_wrote_take_no_memory() {
+        let memory = Backing::new(0, 64 * BYTES).unwrap();
+        memory.zero(0, memory.bytes());
+        let kept = fstat(memory.file()).unwrap().st_blocks * 512;
+        assert!(kept < 1 << 20, "{kept}");
     }
 }

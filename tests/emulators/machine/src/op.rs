@@ -395,16 +395,10 @@ impl Running<'_> {
     fn fill(&self, dst: u64, value: u8, bytes: u64) -> Result<(), Broken> {
         let to = self.resolve(dst, bytes)?;
         let _note = self.note(&to, dst, bytes, true)?;
-        let offset = dst - to.range.base;
-        let punched = value == 0
-            && bytes >= 1 << 20
-            && to
-                .range
-                .backing()
-                .is_some_and(|backing| backing.punch(offset, bytes));
-        if !punched {
+        match to.range.backing().filter(|_| value == 0) {
+            Some(backing) => backing.zero(to.at.addr() as u64 - backing.at().addr() as u64, bytes),
             // SAFETY: as in `copy`.
-            unsafe { std::ptr::write_bytes(to.at, value, bytes as usize) };
+            None => unsafe { std::ptr::write_bytes(to.at, value, bytes as usize) },
         }
         Ok(())
     }
