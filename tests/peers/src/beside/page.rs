@@ -86,11 +86,10 @@ fn text(arguments: &Arguments, results: &Results) -> String {
         );
         let has_limit = part.iter().any(|(_, row)| row.limit().is_some());
         if has_limit {
-            let share = |row: &Row| ratio(row.limit().zip(row.ours()).map(|(l, o)| l / o));
             let _ = write!(
                 text,
                 "\nThe limit's time over ours: 1 is as fast as the machine.\n\n{}",
-                by_size(&part, share)
+                by_size(&part, |row| ratio(row.share()))
             );
         }
         let behind: Vec<String> = part
@@ -172,9 +171,9 @@ fn conditions(arguments: &Arguments, results: &Results) -> String {
         ""
     };
     format!(
-        "A call's time is the mean of calls back to back on the slowest rank; a figure is the median \
-         of the rounds. All libraries are measured in the same rounds, one right after the other, \
-         with f32 and sums, rank r on core r modulo {}. Results are checked in the first round. {input} \
+        "A call's time is the mean of calls back to back on the slowest rank; a time is the median \
+         of the rounds, a ratio that of the rounds' ratios. All libraries are measured in the same rounds, one right after \
+         the other, with f32 and sums, rank r on core r modulo {}. Results are checked in the first round. {input} \
          {memory} Times within {:.0} % are a tie.{limit} The size is the larger buffer's. Others' work on the machine took {others:.2} cores.{warning}{apart}\n",
         cores(),
         (TIE - 1.0) * 100.0

@@ -23,12 +23,14 @@ pub struct Key {
     pub cell: Cell,
 }
 
-/// Medians and what they compare to.
+/// What each round took, and what follows from all of them.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
-    /// Microseconds of each round, by library.
-    rounds: BTreeMap<String, Vec<f64>>,
+    rounds: Vec<Round>,
 }
+
+/// Microseconds of one round, by library. They were measured one right after the other.
+pub type Round = BTreeMap<String, f64>;
 
 /// Everything that a run found.
 #[derive(Debug, Default)]
@@ -53,12 +55,11 @@ impl Results {
         self.wrong.insert((key, library.to_owned()));
     }
 
-    /// Notes the time of one trial.
-    pub fn add(&mut self, key: Key, library: &str, usec: f64) {
-        let row = self.rows.entry(key).or_default();
-        let rounds = row.rounds.entry(library.to_owned()).or_default();
+    /// Notes the times of one round.
+    pub fn add(&mut self, key: Key, mut round: Round) {
         // The time of rewriting the input is taken off, so noise may leave less than nothing.
-        rounds.push(usec.max(0.001));
+        round.values_mut().for_each(|usec| *usec = usec.max(0.001));
+        self.rows.entry(key).or_default().rounds.push(round);
     }
 
     /// Cores that others used, in the median round.
@@ -102,7 +103,8 @@ impl Results {
 impl Row {
     /// A library's median, in microseconds.
     pub fn median(&self, library: &str) -> Option<f64> {
-        self.rounds.get(library).and_then(|rounds| median(rounds))
+        let times = self.rounds.iter().filter_map(|round| round.get(library));
+        median(&times.copied().collect::<Vec<_>>())
     }
 
     /// Ours.
@@ -117,18 +119,30 @@ impl Row {
 
     /// The fastest other library and its median.
     pub fn best(&self) -> Option<(&str, f64)> {
-        let peers = self
-            .rounds
-            .keys()
-            .filter(|name| ![OURS, LIMIT].contains(&name.as_str()));
-        peers
-            .filter_map(|name| Some((name.as_str(), self.median(name)?)))
+        let names: BTreeSet<&str> = (self.rounds.iter().flat_map(Round::keys))
+            .map(String::as_str)
+            .filter(|name| ![OURS, LIMIT].contains(name))
+            .collect();
+        (names.into_iter())
+            .filter_map(|name| Some((name, self.median(name)?)))
             .min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
     /// The fastest other library's time over ours: above 1 we are faster.
     pub fn ratio(&self) -> Option<f64> {
-        Some(self.best()?.1 / self.ours()?)
+        self.over_ours(self.best()?.0)
+    }
+
+    /// The limit's time over ours: 1 is as fast as the machine.
+    pub fn share(&self) -> Option<f64> {
+        self.over_ours(LIMIT)
+    }
+
+    /// The median of the rounds' ratios, not the ratio of the medians: within a round the machine is the same for both, and
+    /// from one to the next it may be another.
+    fn over_ours(&self, library: &str) -> Option<f64> {
+        let ratio = |round: &Round| Some(round.get(library)? / round.get(OURS)?);
+        median(&self.rounds.iter().filter_map(ratio).collect::<Vec<_>>())
     }
 
     /// Whether ours is slower by more than a tie.
@@ -173,10 +187,14 @@ pub mod tests {
                 cell,
             };
             for round in [0.9, 1.0, 1.5] {
-                results.add(key, OURS, ours * round);
-                results.add(key, "openmpi", peer * round);
-                results.add(key, "hidden", 9.0 * peer * round);
-                results.add(key, LIMIT, limit * round);
+                let times = [
+                    (OURS, ours),
+                    ("openmpi", peer),
+                    ("hidden", 9.0 * peer),
+                    (LIMIT, limit),
+                ];
+                let times = times.map(|(name, usec)| (name.to_owned(), usec * round));
+                results.add(key, times.into());
             }
         }
         results.named.insert("openmpi".to_owned());
@@ -192,8 +210,8 @@ pub mod tests {
     /// The same where the limit was not measured.
     pub fn without_limit() -> Results {
         let mut results = sample();
-        for row in results.rows.values_mut() {
-            row.rounds.remove(LIMIT);
+        for round in results.rows.values_mut().flat_map(|row| &mut row.rounds) {
+            round.remove(LIMIT);
         }
         results
     }
@@ -209,7 +227,28 @@ pub mod tests {
         assert_eq!(results.parts(), [(Transport::Shm, 2)]);
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
         assert_eq!(median(&[]), None);
+        assert_eq!(rows[0].1.share(), Some(0.5));
         let mean = geometric_mean([2.0, 8.0].into_iter()).unwrap();
         assert!((mean - 4.0).abs() < 1e-9);
+    }
+    /// Else the medians of two libraries may be of rounds on cores that were not equally far apart.
+    #[test]
+    fn ratios_are_taken_round_by_round() {
+        let mut row = Row::default();
+        for (ours, peer, limit) in [(1.0, 2.0, 0.9), (5.0, 10.0, 4.5), (1.1, 11.0, 5.0)] {
+            let times = [(OURS, ours), ("peer", peer), (LIMIT, limit)];
+            let times = times.map(|(name, usec)| (name.to_owned(), usec));
+            row.rounds.push(times.into());
+        }
+        assert_eq!(row.ours(), Some(1.1));
+        assert_eq!(row.best(), Some(("peer", 10.0)));
+        assert_eq!(row.ratio(), Some(2.0), "and not 10 over 1.1");
+        assert_eq!(row.share(), Some(0.9));
+        row.rounds.push([("peer".to_owned(), 1.0)].into());
+        assert_eq!(
+            row.ratio(),
+            Some(2.0),
+            "nothing is compared in a round without ours"
+        );
     }
 }

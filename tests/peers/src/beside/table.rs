@@ -22,17 +22,13 @@ pub fn for_terminal(results: &Results) -> String {
         );
         let part = results.part(transport, ranks);
         for (cell, row) in &part {
-            let limit = row
-                .limit()
-                .zip(row.ours())
-                .map(|(limit, ours)| limit / ours);
             let _ = writeln!(
                 text,
                 "{:<15} {:>12} {:>9} {:>10} {:>11} {:>11} {:>11}  {}{}",
                 cell.op,
                 size(cell.bytes),
                 ratio(row.ratio()),
-                ratio(limit),
+                ratio(row.share()),
                 time(row.ours()),
                 time(row.best().map(|best| best.1)),
                 time(row.limit()),

@@ -106,9 +106,13 @@ impl Try {
     }
 
     fn keep(self, key: Key, results: &mut Results) {
-        for (library, answer) in self.answers {
-            results.add(key, &library, answer.usec);
-        }
+        let times = self.answers.into_iter();
+        results.add(
+            key,
+            times
+                .map(|(library, answer)| (library, answer.usec))
+                .collect(),
+        );
         results.round_trips.extend(self.round_trip);
         results.unsteady += usize::from(!self.is_steady);
     }
