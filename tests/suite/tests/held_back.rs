@@ -13,7 +13,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 #[test]
 fn who_is_ahead_and_computes_holds_nobody_up() {
     const CALLS: u32 = 45;
-    const COMPUTES: Duration = Duration::from_millis(1500);
+    const COMPUTES: Duration = Duration::from_millis(800);
     let _limit = watchdog("who_is_ahead_and_computes_holds_nobody_up", LIMIT);
     let job = Job::new("who_is_ahead_and_computes_holds_nobody_up", 2);
     let ranks = job.start(|rank| {
@@ -48,8 +48,8 @@ fn who_is_ahead_and_computes_holds_nobody_up() {
 fn what_a_link_could_not_take_goes_out_while_its_rank_computes() {
     const NAME: &str = "what_a_link_could_not_take_goes_out_while_its_rank_computes";
     const LAST: u32 = 6;
-    const LATE: Duration = Duration::from_millis(200);
-    const COMPUTES: Duration = Duration::from_millis(800);
+    const LATE: Duration = Duration::from_millis(100);
+    const COMPUTES: Duration = Duration::from_millis(500);
     let _limit = watchdog(NAME, LIMIT);
     let ranks = Job::new(NAME, 2).start(|rank| {
         let world = rank.init(with_small_buffers);
@@ -85,8 +85,8 @@ fn what_a_link_could_not_take_goes_out_while_its_rank_computes() {
 /// another call while that rank computes. In processes of their own: in one, a waiting rank drives the others' links.
 #[test]
 fn who_has_caught_up_holds_nobody_up() {
-    const LATE: Duration = Duration::from_millis(200);
-    const COMPUTES: Duration = Duration::from_millis(1000);
+    const LATE: Duration = Duration::from_millis(100);
+    const COMPUTES: Duration = Duration::from_millis(600);
     let _limit = watchdog("who_has_caught_up_holds_nobody_up", LIMIT);
     let job = Job::new("who_has_caught_up_holds_nobody_up", 3);
     let ranks = job.start(|rank| {
@@ -140,7 +140,7 @@ fn a_root_that_waits_for_one_holds_no_other_up() {
 
 /// Ranks 1 and 2 go on behind reduces to rank 0 while another rank `computes`: which, with how many of the reduces left.
 fn others_go_on(name: &'static str, ranks: u32, computes: (u32, u32)) {
-    const COMPUTES: Duration = Duration::from_millis(1000);
+    const COMPUTES: Duration = Duration::from_millis(600);
     let _limit = watchdog(name, LIMIT);
     let job = Job::new(name, ranks);
     let processes = job.start(|rank| {
@@ -222,7 +222,7 @@ fn who_waits_for_another_communicator_holds_nobody_up() {
 #[test]
 fn who_only_receives_gives_back_at_once() {
     const LATE: Duration = Duration::from_millis(200);
-    const COMPUTES: Duration = Duration::from_secs(2);
+    const COMPUTES: Duration = Duration::from_millis(1200);
     let _limit = watchdog("who_only_receives_gives_back_at_once", LIMIT);
     let job = Job::new("who_only_receives_gives_back_at_once", 2);
     let [mapped, posted] = WITHOUT;

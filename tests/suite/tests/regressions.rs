@@ -229,7 +229,7 @@ fn what_is_abandoned_costs_nothing() {
         .start(|rank| {
             let world = rank.init(|options| options.without_links = vec!["shm".to_owned()]);
             if rank.rank == 1 {
-                std::thread::sleep(Duration::from_secs(9));
+                std::thread::sleep(Duration::from_secs(5));
                 return;
             }
             let data = world.buffer::<u64>(1 << 20).expect("a buffer");
