@@ -106,13 +106,8 @@ impl Try {
     }
 
     fn keep(self, key: Key, results: &mut Results) {
-        let times = self.answers.into_iter();
-        results.add(
-            key,
-            times
-                .map(|(library, answer)| (library, answer.usec))
-                .collect(),
-        );
+        let times = (self.answers.into_iter()).map(|(library, answer)| (library, answer.usec));
+        results.add(key, times.collect());
         results.round_trips.extend(self.round_trip);
         results.unsteady += usize::from(!self.is_steady);
     }
