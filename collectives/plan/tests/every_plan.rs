@@ -195,7 +195,7 @@ fn all_to_all() {
 
 #[test]
 fn barrier() {
-    assert_eq!(verify_all(|_| vec![Op::Barrier]), 4 * ranks().len());
+    assert_eq!(verify_all(|_| vec![Op::Barrier]), 5 * ranks().len());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! - broadcast: `ceil(lg p) (a + S b)`; reduce: that and `ceil(lg p) S g`.
 //! - all_reduce: a reduce, then a broadcast: `ceil(lg p) (2a + 2 S b + S g)`.
+//! - barrier: the same with signals, `2 (p - 1)` of them, which are the fewest there can be.
 //! - gather and scatter: `ceil(lg p) a + ((p-1)/p) S b`, since each put carries whole subtrees.
 //!
 //! Ranks are counted from the root. A subtree is some neighbouring ranks, and its blocks lie side by side. Its head is the
@@ -56,6 +57,7 @@ pub(super) fn build(b: &mut Builder) {
             tree.scatter(b, |relative| wrap(relative, root, tree.ranks));
             tree.acknowledge(b);
         }
+        Op::Barrier => Binomial::new(b, 0).meet(b),
         _ => {}
     }
 }
@@ -230,6 +232,20 @@ impl Binomial {
         }
         if sum == input(all) {
             b.put(self.parent(), Value::Copy(sum));
+        }
+    }
+
+    /// The root hears that all have come, and all hear that it has.
+    fn meet(&self, b: &mut Builder) {
+        for child in self.collected() {
+            b.hear(self.absolute(child.head));
+        }
+        if !self.is_root() {
+            b.signal(self.parent());
+            b.hear(self.parent());
+        }
+        for child in self.given() {
+            b.signal(self.absolute(child.head));
         }
     }
 

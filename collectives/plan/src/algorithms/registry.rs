@@ -144,7 +144,10 @@ impl Algorithm {
             Algorithm::Dissemination => (op == Op::Barrier, false),
             Algorithm::Bruck => (gathers || op == Op::AllToAll, false),
             Algorithm::Pairwise => (op == Op::AllToAll, false),
-            Algorithm::Binomial => (op.root().is_some() || op == Op::AllReduce, false),
+            Algorithm::Binomial => (
+                op.root().is_some() || matches!(op, Op::AllReduce | Op::Barrier),
+                false,
+            ),
             Algorithm::DoubleBinaryTree => (whole || op == Op::AllReduce, false),
             Algorithm::ScatterAllGather | Algorithm::Chain => (whole, false),
             Algorithm::MeshRead => (

@@ -30,6 +30,12 @@ pub(super) fn binomial(work: &mut Work, op: Op, m: &Message<'_>) {
             fetched_again(work, m);
             acknowledged(work, m);
         }
+        Op::Barrier => {
+            let ways = [&m.fabric.shifts_down, &m.fabric.shifts];
+            for (k, &shift) in ways.into_iter().flat_map(|way| way.iter().enumerate()) {
+                work.signals(round(shift, k, m), 1);
+            }
+        }
         _ => {
             up(work, m, round);
             down(work, m, round);
@@ -101,12 +107,18 @@ fn up(work: &mut Work, m: &Message<'_>, level: Level) {
 
 /// Of a call with a root: others of its ranks are in the calls before and behind it.
 fn level(shift: Pattern, k: usize, m: &Message<'_>) -> Pattern {
-    shift.of_level(2 << k.min(30), m.p, m.fabric.crowd)
+    shift.of_level(busy(k, m.p), m.p, m.fabric.crowd)
 }
 
 /// Of one that all wait for.
 fn round(shift: Pattern, k: usize, m: &Message<'_>) -> Pattern {
-    shift.of_some(2 << k.min(30), m.p, m.fabric.crowd)
+    shift.of_pairs(busy(k, m.p), m.p, m.fabric.crowd)
+}
+
+/// Ranks that send or receive at a level of a tree of so many ranks.
+fn busy(k: usize, ranks: u32) -> u32 {
+    let first = 1 << k.min(30);
+    2 * first.min(ranks - first)
 }
 
 /// The root's part of a binomial scatter, or gather: ever larger subtrees.
