@@ -125,12 +125,12 @@ fn all_reduce() {
 
 #[test]
 fn reduce_scatter() {
-    verify(Op::ReduceScatter, 8);
+    verify(Op::ReduceScatter, 9);
 }
 
 #[test]
 fn all_gather() {
-    verify(Op::AllGather, 9);
+    verify(Op::AllGather, 10);
 }
 
 #[test]

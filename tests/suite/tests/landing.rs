@@ -111,6 +111,7 @@ fn long_calls_of_every_plan_are_right() {
                 HalvingDoubling,
                 Nhr,
                 Bruck,
+                Binomial,
             ],
         ),
         (OpKind::AllToAll, &[MeshOneShot, Pairwise, Bruck]),

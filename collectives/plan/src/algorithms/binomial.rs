@@ -2,6 +2,8 @@
 //!
 //! - broadcast: `ceil(lg p) (a + S b)`; reduce: that and `ceil(lg p) S g`.
 //! - all_reduce: a reduce, then a broadcast: `ceil(lg p) (2a + 2 S b + S g)`.
+//! - all_gather: a gather, then a broadcast; reduce_scatter: a reduce, then a scatter. Both for few bytes:
+//!   `ceil(lg p) (2a + S b) + ((p-1)/p) S b`, and what is reduced.
 //! - barrier: the same with signals, `2 (p - 1)` of them, which are the fewest there can be.
 //! - gather and scatter: `ceil(lg p) a + ((p-1)/p) S b`, since each put carries whole subtrees.
 //!
@@ -36,12 +38,12 @@ pub(super) fn build(b: &mut Builder) {
         Op::Reduce { root } => {
             let tree = Binomial::new(b, root);
             tree.let_children_go(b);
-            tree.reduce(b);
+            tree.reduce(b, out(b.all()));
             tree.hear_parent(b);
         }
         Op::AllReduce => {
             let tree = Binomial::new(b, 0);
-            tree.reduce(b);
+            tree.reduce(b, out(b.all()));
             // While this piece goes down, the next one comes up.
             b.skew(1);
             tree.broadcast(b, out(b.all()));
@@ -54,8 +56,20 @@ pub(super) fn build(b: &mut Builder) {
         }
         Op::Scatter { root } => {
             let tree = Binomial::new(b, root);
-            tree.scatter(b, |relative| wrap(relative, root, tree.ranks));
+            tree.scatter(b, Buffer::In, |relative| wrap(relative, root, tree.ranks));
             tree.acknowledge(b);
+        }
+        Op::AllGather => {
+            let tree = Binomial::new(b, 0);
+            tree.gather(b, Buffer::In, |rank| rank);
+            b.skew(1);
+            tree.broadcast(b, out(b.all()));
+        }
+        Op::ReduceScatter => {
+            let tree = Binomial::new(b, 0);
+            tree.reduce(b, local(Buffer::Scratch, b.all()));
+            b.skew(1);
+            tree.scatter(b, Buffer::Scratch, |rank| rank);
         }
         Op::Barrier => Binomial::new(b, 0).meet(b),
         _ => {}
@@ -199,12 +213,12 @@ impl Binomial {
         }
     }
 
-    /// The sum of everything to the root.
-    fn reduce(&self, b: &mut Builder) {
+    /// The sum of everything to a place of the root's.
+    fn reduce(&self, b: &mut Builder, to: Place) {
         let all = b.all();
         let mut sum = input(all);
         let kept = match self.is_root() {
-            true => out(all),
+            true => to,
             false => local(Buffer::Scratch, all),
         };
         let children = self.collected();
@@ -278,12 +292,12 @@ impl Binomial {
         }
     }
 
-    /// Block `name(r)` of the root's input to each rank `r`, counted from the root.
-    pub(super) fn scatter(&self, b: &mut Builder, name: impl Fn(u32) -> u32) {
+    /// Block `name(r)` of the root's input, or of its scratch, to each rank `r`, counted from the root.
+    pub(super) fn scatter(&self, b: &mut Builder, from: Buffer, name: impl Fn(u32) -> u32) {
         let own = Blocks::one(name(self.relative));
         let blocks = |of: Subtree| Blocks::new(name(of.first), of.count);
         let source = |blocks: Blocks| match self.is_root() {
-            true => input(blocks),
+            true => local(from, blocks),
             false => slot(self.parent(), blocks),
         };
         if !self.is_root() {

@@ -34,6 +34,7 @@ impl Layout {
             }
             (Algorithm::Binomial, Op::Gather { .. } | Op::Scatter { .. })
             | (Algorithm::ScatterAllGather, _) => layout(ranks, widest_subtree(ranks)),
+            (Algorithm::Binomial, Op::AllGather | Op::ReduceScatter) => layout(ranks, ranks),
             (Algorithm::DoubleBinaryTree, _) => layout(2, 1),
             (Algorithm::MeshShared, Op::AllReduce) => layout(ranks, ranks),
             (Algorithm::MeshTwoShot, Op::Broadcast { .. }) => layout(ranks - 1, 1),

@@ -145,7 +145,7 @@ impl Algorithm {
             Algorithm::Bruck => (gathers || op == Op::AllToAll, false),
             Algorithm::Pairwise => (op == Op::AllToAll, false),
             Algorithm::Binomial => (
-                op.root().is_some() || matches!(op, Op::AllReduce | Op::Barrier),
+                op.root().is_some() || gathers || matches!(op, Op::AllReduce | Op::Barrier),
                 false,
             ),
             Algorithm::DoubleBinaryTree => (whole || op == Op::AllReduce, false),

@@ -16,7 +16,7 @@ pub(super) fn build(b: &mut Builder) {
         Op::Broadcast { root } => {
             // What its ranks tell their parents goes against the ring.
             let tree = Binomial::upwards(b, root);
-            tree.scatter(b, |relative| relative);
+            tree.scatter(b, Buffer::In, |relative| relative);
             if tree.relative == 0 {
                 let others = Blocks::new(1, b.ranks() - 1);
                 b.copy(out(others), input(others));

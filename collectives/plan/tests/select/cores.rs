@@ -127,6 +127,11 @@ fn fewer_messages_are_chosen_where_each_is_a_call_of_the_system() {
         };
         assert_eq!(choose(Op::AllReduce, &dear), few, "{ranks}");
         assert_eq!(choose_for(0, Op::Barrier, &dear), few, "{ranks}");
+        for op in [Op::AllGather, Op::ReduceScatter] {
+            let is_tree = choose_for(256, op, &dear) == tree;
+            assert_eq!(is_tree, ranks == 8, "{op} {ranks}");
+            assert_ne!(choose_for(MIB, op, &dear), tree, "{op} {ranks}");
+        }
         // The others wait while the root sends: it has a core nearly to itself. A tree keeps both cores busy with what
         // takes longer than a turn, or with many messages.
         let broadcast = Op::Broadcast { root: 0 };

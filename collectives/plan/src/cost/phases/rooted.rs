@@ -10,11 +10,11 @@ use super::{Message, Overlap, Work};
 pub(super) fn binomial(work: &mut Work, op: Op, m: &Message<'_>) {
     match op {
         Op::Gather { .. } => {
-            subtrees(work, m, false);
+            subtrees(work, m, false, all);
             work.copied.push(m.rest);
         }
         Op::Scatter { .. } => {
-            subtrees(work, m, true);
+            subtrees(work, m, true, all);
             work.copied.push(m.share);
             acknowledged(work, m);
         }
@@ -29,6 +29,16 @@ pub(super) fn binomial(work: &mut Work, op: Op, m: &Message<'_>) {
             down(work, m, level);
             fetched_again(work, m);
             acknowledged(work, m);
+        }
+        Op::AllGather => {
+            subtrees(work, m, false, round);
+            work.copied.push(m.rest);
+            down(work, m, round);
+        }
+        Op::ReduceScatter => {
+            up(work, m, round);
+            subtrees(work, m, true, round);
+            work.copied.push(m.share);
         }
         Op::Barrier => {
             let ways = [&m.fabric.shifts_down, &m.fabric.shifts];
@@ -47,7 +57,7 @@ pub(super) fn scatter_all_gather(work: &mut Work, op: Op, m: &Message<'_>) {
     let rounds = u64::from(m.p) - 1;
     let is_reduce = matches!(op, Op::Reduce { .. });
     work.rounds(m.fabric.ring_up, rounds, m.share, Overlap::None);
-    subtrees(work, m, !is_reduce);
+    subtrees(work, m, !is_reduce, all);
     work.copied.push(m.rest);
     if is_reduce {
         work.reduced.push(m.rest);
@@ -115,6 +125,11 @@ fn round(shift: Pattern, k: usize, m: &Message<'_>) -> Pattern {
     shift.of_pairs(busy(k, m.p), m.p, m.fabric.crowd)
 }
 
+/// As if all ranks took part.
+fn all(shift: Pattern, _: usize, _: &Message<'_>) -> Pattern {
+    shift
+}
+
 /// Ranks that send or receive at a level of a tree of so many ranks.
 fn busy(k: usize, ranks: u32) -> u32 {
     let first = 1 << k.min(30);
@@ -122,7 +137,7 @@ fn busy(k: usize, ranks: u32) -> u32 {
 }
 
 /// The root's part of a binomial scatter, or gather: ever larger subtrees.
-fn subtrees(work: &mut Work, m: &Message<'_>, down: bool) {
+fn subtrees(work: &mut Work, m: &Message<'_>, down: bool, level: Level) {
     let shifts = match down {
         true => &m.fabric.shifts,
         false => &m.fabric.shifts_down,
@@ -130,7 +145,7 @@ fn subtrees(work: &mut Work, m: &Message<'_>, down: bool) {
     for (k, &shift) in shifts.iter().enumerate() {
         let first = 1 << k;
         let bytes = m.shares(first.min(m.p - first));
-        work.rounds(shift, 1, bytes, Overlap::Latency);
+        work.rounds(level(shift, k, m), 1, bytes, Overlap::Latency);
     }
 }
 
