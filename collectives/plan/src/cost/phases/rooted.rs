@@ -115,9 +115,10 @@ fn up(work: &mut Work, m: &Message<'_>, level: Level) {
     }
 }
 
-/// Of a call with a root: others of its ranks are in the calls before and behind it.
+/// Of a call with a root: others of its ranks are in the calls before and behind it, so a level whose ranks are not all
+/// there has no fewer at work.
 fn level(shift: Pattern, k: usize, m: &Message<'_>) -> Pattern {
-    shift.of_level(busy(k, m.p), m.p, m.fabric.crowd)
+    shift.of_level(2 << k.min(30), m.p, m.fabric.crowd)
 }
 
 /// Of one that all wait for.
