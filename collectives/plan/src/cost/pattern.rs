@@ -245,8 +245,10 @@ impl<L: Fn(u32, u32) -> Link> Survey<'_, L> {
     /// A link as it is while all ranks work.
     pub(super) fn crowded(&self, from: u32, to: u32) -> Link {
         let mut link = (self.link)(from, to);
-        let message = cold(u128::from(link.message_ps), self.crowd);
-        link.message_ps = scaled(u64::try_from(message).unwrap_or(u64::MAX), self.crowd);
+        // The core with the most ranks is the last to have done its messages.
+        let most = self.crowd.num.div_ceil(self.crowd.den);
+        let message = cold(u128::from(link.message_ps) * most, self.crowd);
+        link.message_ps = u64::try_from(message).unwrap_or(u64::MAX);
         if link.by_core && self.crowd.num > self.crowd.den {
             // Every other rank of the core has its turn before the round is over.
             let others = Ratio::new(self.crowd.num - self.crowd.den, self.crowd.den);

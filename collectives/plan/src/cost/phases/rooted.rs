@@ -10,11 +10,11 @@ use super::{Message, Overlap, Work};
 pub(super) fn binomial(work: &mut Work, op: Op, m: &Message<'_>) {
     match op {
         Op::Gather { .. } => {
-            subtrees(work, m, false, all);
+            subtrees(work, m, false, served);
             work.copied.push(m.rest);
         }
         Op::Scatter { .. } => {
-            subtrees(work, m, true, all);
+            subtrees(work, m, true, served);
             work.copied.push(m.share);
             acknowledged(work, m);
         }
@@ -57,7 +57,7 @@ pub(super) fn scatter_all_gather(work: &mut Work, op: Op, m: &Message<'_>) {
     let rounds = u64::from(m.p) - 1;
     let is_reduce = matches!(op, Op::Reduce { .. });
     work.rounds(m.fabric.ring_up, rounds, m.share, Overlap::None);
-    subtrees(work, m, !is_reduce, all);
+    subtrees(work, m, !is_reduce, served);
     work.copied.push(m.rest);
     if is_reduce {
         work.reduced.push(m.rest);
@@ -126,9 +126,13 @@ fn round(shift: Pattern, k: usize, m: &Message<'_>) -> Pattern {
     shift.of_pairs(busy(k, m.p), m.p, m.fabric.crowd)
 }
 
-/// As if all ranks took part.
-fn all(shift: Pattern, _: usize, _: &Message<'_>) -> Pattern {
-    shift
+/// Of a call with a root whose puts differ in size: a [`level`] where messages are calls of the operating system, else as if
+/// all ranks took part.
+fn served(shift: Pattern, k: usize, m: &Message<'_>) -> Pattern {
+    match shift.is_served() {
+        true => level(shift, k, m),
+        false => shift,
+    }
 }
 
 /// Ranks that send or receive at a level of a tree of so many ranks.
