@@ -301,7 +301,8 @@ fn binomial_trees_of_ranks_that_share_cores() {
                 Op::Scatter { root },
             ]
         });
-        for op in rooted.chain([Op::AllReduce]) {
+        let others = [Op::AllReduce, Op::AllGather, Op::ReduceScatter, Op::Barrier];
+        for op in rooted.chain(others) {
             let programs = turned(op, ranks);
             let skew = programs.iter().map(|program| program.max_skew).max();
             for settings in cases(ranks, skew.unwrap_or(0)) {

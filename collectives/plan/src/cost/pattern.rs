@@ -10,7 +10,7 @@ use super::rate::{Rate, Ratio};
 /// 11 to 14 us of a core for each message of `mesh_one_shot`, and 5 us where two ranks had a core each (`cargo xtask peers --
 /// --dirty --ranks 2,4,8,12 --ops all_reduce --sizes 4 --transport tcp`, with `UNISONO_ALGORITHMS=[{op: all_reduce, use:
 /// mesh_one_shot}]`).
-const COLD: (u128, u128) = (9, 4);
+const COLD: Ratio = Ratio { num: 9, den: 4 };
 
 /// One round of messages, in which all ranks take part at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,6 +27,8 @@ pub(super) struct Pattern {
     /// than for any message.
     pub(super) message_ps: u128,
     pub(super) lone_message_ps: u128,
+    /// What `lone_message_ps` is where ranks take turns on the core and all wait for each other.
+    pub(super) cold_message_ps: u128,
     /// Messages that each rank sends.
     pub(super) fan: u64,
     /// The most messages that leave one node, over the bandwidth that leaves it.
@@ -73,6 +75,7 @@ impl Pattern {
             by_core: self.by_core || other.by_core,
             message_ps: self.message_ps.max(other.message_ps),
             lone_message_ps: self.lone_message_ps.max(other.lone_message_ps),
+            cold_message_ps: self.cold_message_ps.max(other.cold_message_ps),
             fan: self.fan + other.fan,
             exit,
             port,
@@ -113,7 +116,7 @@ impl Pattern {
         let part = crowd.part(some.min(ranks).into(), ranks.into());
         let part = part.at_least_one();
         Pattern {
-            message_ps: cold(self.lone_message_ps * part.num, crowd).div_ceil(part.den),
+            message_ps: self.cold_message_ps * part.ceil(),
             rate: self.rate_of(part),
             ..self
         }
@@ -128,17 +131,8 @@ impl Pattern {
         let part = part.at_least_one();
         Pattern {
             alpha_ps: self.alpha_of(part, crowd),
-            message_ps: cold(self.one_way_ps(part), crowd),
+            message_ps: one_way(self.cold_message_ps, Ratio::new(part.ceil(), 1)),
             ..self.of_some(some, ranks, crowd)
-        }
-    }
-
-    /// What a message takes a core on which `part` ranks work, if half of them send and half receive. A phase counts both
-    /// ends, which follow each other where nobody else works.
-    fn one_way_ps(self, part: Ratio) -> u128 {
-        match part.num >= 2 * part.den {
-            true => (self.lone_message_ps * part.num).div_ceil(2 * part.den),
-            false => self.lone_message_ps,
         }
     }
 
@@ -152,7 +146,7 @@ impl Pattern {
                 true => self.lone_alpha_ps,
                 false => self.alpha_of(part, crowd),
             },
-            message_ps: self.one_way_ps(part),
+            message_ps: one_way(self.lone_message_ps, part),
             rate: match self.is_served() {
                 true => self.rate_of(part),
                 // The senders' cores move the bytes.
@@ -217,12 +211,11 @@ pub(super) fn crowding(node_of: &[u32], nodes: &[Node]) -> Ratio {
     most
 }
 
-/// What a message that is a call of the operating system takes where all ranks wait for each other. If they take turns on a
-/// core, who had it before has filled its caches with other code and data. Of calls with a root nobody waits for all: a rank
-/// makes many while it has its core.
-fn cold(message_ps: u128, crowd: Ratio) -> u128 {
-    match crowd.num > crowd.den {
-        true => message_ps * COLD.0 / COLD.1,
+/// What a message takes a core on which `part` ranks work, if half of them send and half receive. A phase counts both ends,
+/// which follow each other where nobody else works.
+fn one_way(message_ps: u128, part: Ratio) -> u128 {
+    match part.num >= 2 * part.den {
+        true => (message_ps * part.num).div_ceil(2 * part.den),
         false => message_ps,
     }
 }
@@ -246,9 +239,10 @@ impl<L: Fn(u32, u32) -> Link> Survey<'_, L> {
     pub(super) fn crowded(&self, from: u32, to: u32) -> Link {
         let mut link = (self.link)(from, to);
         // The core with the most ranks is the last to have done its messages.
-        let most = self.crowd.num.div_ceil(self.crowd.den);
-        let message = cold(u128::from(link.message_ps) * most, self.crowd);
-        link.message_ps = u64::try_from(message).unwrap_or(u64::MAX);
+        link.message_ps = match link.by_core {
+            true => scaled(self.cold(link), Ratio::new(self.crowd.ceil(), 1)),
+            false => scaled(link.message_ps, self.crowd),
+        };
         if link.by_core && self.crowd.num > self.crowd.den {
             // Every other rank of the core has its turn before the round is over.
             let others = Ratio::new(self.crowd.num - self.crowd.den, self.crowd.den);
@@ -257,6 +251,16 @@ impl<L: Fn(u32, u32) -> Link> Survey<'_, L> {
             link.rate = link.rate.shared(self.crowd);
         }
         link
+    }
+
+    /// What a message takes a core where all ranks wait for each other: if they take turns on the core, who had it before has
+    /// filled its caches with other code and data. Of a root and of the levels of its tree that is not so (`of_root`,
+    /// `of_level`): nobody waits for all, and a rank sends much while it has the core.
+    fn cold(&self, link: Link) -> u64 {
+        match link.by_core && self.crowd.num > self.crowd.den {
+            true => scaled(link.message_ps, COLD),
+            false => link.message_ps,
+        }
     }
 
     pub(super) fn pattern(&self, fan: u64, pairs: impl Iterator<Item = (u32, u32)>) -> Pattern {
@@ -294,6 +298,7 @@ impl<L: Fn(u32, u32) -> Link> Survey<'_, L> {
             pattern.lone_rate = pattern.lone_rate.min(raised);
             pattern.message_ps = pattern.message_ps.max(message_ps.into());
             pattern.lone_message_ps = pattern.lone_message_ps.max(lone.message_ps.into());
+            pattern.cold_message_ps = pattern.cold_message_ps.max(self.cold(lone).into());
             sent[from as usize] += 1;
             if let Some(Port { id, rate }) = port {
                 ports

@@ -19,6 +19,8 @@
 //! | all_gather, reduce_scatter, ring | `(p-1) a + ((p-1)/p) S b` |
 //! | all_gather, reduce_scatter, two-way ring | `floor(p/2) a + ((p-1)/(2p)) S b` |
 //! | all_gather, reduce_scatter, Bruck, NHR | `ceil(lg p) a + ((p-1)/p) S b` |
+//! | all_gather, binomial | `ceil(lg p) (2a + S b) + ((p-1)/p) S b` |
+//! | reduce_scatter, binomial | `ceil(lg p) (2a + S b + S g) + ((p-1)/p) S b` |
 //! | gather, scatter, binomial | `ceil(lg p) a + ((p-1)/p) S b` |
 //! | all_to_all, pairwise | `(p-1) (a + (S/p) b)`; `p (a + (S/p) b)` where `p` is odd |
 //! | all_to_all, Bruck | `ceil(lg p) a + ` about `(lg p/2) S b` |
@@ -29,7 +31,7 @@
 //! | broadcast in shared memory | `a`, a copy of `S`, `S b` |
 //! | all_reduce in shared memory | `2a`, a copy of `(1 + 1/p) S`, `2 ((p-1)/p) S b` |
 //! | the same in one exchange | `a`, a copy of `S`, `(p-1) S b` |
-//! | barrier | `a` on a mesh, `ceil(lg p) a` by dissemination, as long by recursive doubling of a power of two, else `(floor(lg p) + 2) a` |
+//! | barrier | `a` on a mesh, `ceil(lg p) a` by dissemination, as long by recursive doubling of a power of two, else `(floor(lg p) + 2) a`; `2 ceil(lg p) a` by a tree |
 //!
 //! To these come what the implementation does besides: acknowledgements of broadcasts and sends,
 //! the copy from a slot to the output, and the signals of windowed plans.

@@ -88,10 +88,15 @@ fn ranks_that_share_cores_show_what_all_need() {
 
 /// Ranks of a machine of two cores whose messages are calls of the operating system.
 fn sockets(ranks: u32, message_ps: u64) -> Fabric {
+    sockets_of(ranks, 2, message_ps, true)
+}
+
+/// The same of so many cores; `by_core` if they move the bytes too.
+fn sockets_of(ranks: u32, cores: u32, message_ps: u64, by_core: bool) -> Fabric {
     let link = Link {
         alpha_ps: 1_500_000,
         rate: Rate::bytes_per_second(4_000_000_000),
-        by_core: true,
+        by_core,
         message_ps,
         port: None,
     };
@@ -101,7 +106,7 @@ fn sockets(ranks: u32, message_ps: u64) -> Fabric {
         ..Speeds::default()
     };
     let node = Node {
-        cores: 2,
+        cores,
         exit: Rate::UNKNOWN,
     };
     Fabric::new(&vec![0; ranks as usize], &[node], speeds, |_, _| link).unwrap()
@@ -146,6 +151,21 @@ fn fewer_messages_are_chosen_where_each_is_a_call_of_the_system() {
     let level = 1_500_000 + 2 * u128::from(SOCKET_PS) * 9 / 4;
     let turns = tree(Op::Barrier) - 6 * level;
     assert!((2_000_000..6_000_000).contains(&turns), "{turns}");
+    for op in [Op::AllGather, Op::ReduceScatter] {
+        let five = sockets(5, SOCKET_PS);
+        assert_eq!(
+            choose_for(4 << 10, op, &five),
+            Plan::Flat(Algorithm::Binomial)
+        );
+    }
+    // So are scatters of few bytes: the root's core is not alone at work.
+    let scatter = Op::Scatter { root: 0 };
+    let eight = sockets(8, SOCKET_PS);
+    assert_eq!(
+        choose_for(1 << 10, scatter, &eight),
+        Plan::Flat(Algorithm::Binomial)
+    );
+    assert_eq!(choose_for(MIB, scatter, &eight), mesh);
     // Two ranks on a core each: a message and its answer at both ends, and the way.
     let two = time(
         Algorithm::MeshOneShot,
@@ -155,6 +175,46 @@ fn fewer_messages_are_chosen_where_each_is_a_call_of_the_system() {
         &sockets(2, SOCKET_PS),
     );
     assert_near(two, 1_500_000 + 2 * u128::from(SOCKET_PS));
+}
+
+/// What ranks take turns for costs more, on the core with the most of them.
+#[test]
+fn messages_of_the_system_cost_more_where_ranks_take_turns() {
+    const SOCKET_PS: u64 = 1_000_000;
+    let barrier = |algorithm, fabric: &Fabric| time(algorithm, Op::Barrier, 0, 1, fabric);
+    let mesh = |fabric: &Fabric| barrier(Algorithm::MeshOneShot, fabric);
+    // Three messages at both ends, of which two ranks of a core each have theirs.
+    let (roomy, crowded) = (
+        sockets_of(4, 4, SOCKET_PS, true),
+        sockets_of(4, 2, SOCKET_PS, true),
+    );
+    let messages = 6 * u128::from(SOCKET_PS);
+    assert_near(mesh(&roomy), 1_500_000 + messages);
+    let turn = 1_500_000 + 1_200_000;
+    assert_near(mesh(&crowded), 1_500_000 + turn + 2 * messages * 9 / 4);
+    // Of four ranks on three cores two share one, whatever the algorithm.
+    let some = sockets_of(4, 3, SOCKET_PS, true);
+    let by_doubling = barrier(Algorithm::RecursiveDoubling, &some);
+    assert_eq!(by_doubling, barrier(Algorithm::Dissemination, &some));
+    // Where cards move the bytes nothing is known of that.
+    let cards = sockets_of(4, 2, SOCKET_PS, false);
+    assert_near(mesh(&cards), 1_500_000 + 2 * messages);
+}
+
+/// Heads of subtrees are few where what they hand over is much.
+#[test]
+fn a_tree_hands_the_largest_subtrees_to_the_fewest() {
+    let bytes = 64 * MIB;
+    let fabric = sockets(8, 1);
+    let one = |pieces: u64| time(Algorithm::Binomial, Op::AllGather, bytes, pieces, &fabric);
+    // Up: an eighth between four pairs, two eighths between two, and half between one, on two cores. Down: all of it in each
+    // of three rounds, between one, two and four pairs.
+    let second = |bytes: u64, turns: u64| u128::from(bytes * turns) * 250;
+    let up = second(bytes / 8, 4) + second(bytes / 4, 2) + second(bytes / 2, 1);
+    let down = second(bytes, 1) + second(bytes, 2) + second(bytes, 4);
+    let took = one(1);
+    let least = up + down;
+    assert!(took >= least && took < least + least / 50, "{took} {least}");
 }
 
 /// Of a call with a root nobody waits for all: its core is nearly the root's own, and trees keep all cores at work.

@@ -43,7 +43,7 @@ pub(super) fn binomial(work: &mut Work, op: Op, m: &Message<'_>) {
         Op::Barrier => {
             let ways = [&m.fabric.shifts_down, &m.fabric.shifts];
             for (k, &shift) in ways.into_iter().flat_map(|way| way.iter().enumerate()) {
-                work.signals(round(shift, k, m), 1);
+                work.signals(round(shift, 1 << k, m), 1);
             }
         }
         _ => {
@@ -94,19 +94,19 @@ pub(super) fn double_binary_tree(work: &mut Work, op: Op, m: &Message<'_>) {
     }
 }
 
-/// The level of a tree at which `2^k` ranks send, or receive.
-type Level = fn(Pattern, usize, &Message<'_>) -> Pattern;
+/// The level of a tree at which so many ranks send, and as many receive.
+type Level = fn(Pattern, u32, &Message<'_>) -> Pattern;
 
 fn down(work: &mut Work, m: &Message<'_>, level: Level) {
     for (k, &shift) in m.fabric.shifts.iter().enumerate() {
-        work.rounds(level(shift, k, m), 1, m.s, Overlap::Latency);
+        work.rounds(level(shift, 1 << k, m), 1, m.s, Overlap::Latency);
     }
     work.copied.push(m.s);
 }
 
 fn up(work: &mut Work, m: &Message<'_>, level: Level) {
     for (k, &shift) in m.fabric.shifts_down.iter().enumerate() {
-        work.rounds(level(shift, k, m), 1, m.s, Overlap::Latency);
+        work.rounds(level(shift, 1 << k, m), 1, m.s, Overlap::Latency);
         // The speed is that of a core of which all ranks reduce; here `2^k` do.
         let crowd = m.fabric.crowd;
         let busy = crowd.part(1 << k, m.p.into()).at_least_one();
@@ -117,31 +117,25 @@ fn up(work: &mut Work, m: &Message<'_>, level: Level) {
 
 /// Of a call with a root: others of its ranks are in the calls before and behind it, so a level whose ranks are not all
 /// there has no fewer at work.
-fn level(shift: Pattern, k: usize, m: &Message<'_>) -> Pattern {
-    shift.of_level(2 << k.min(30), m.p, m.fabric.crowd)
+fn level(shift: Pattern, pairs: u32, m: &Message<'_>) -> Pattern {
+    shift.of_level(2 * pairs, m.p, m.fabric.crowd)
 }
 
 /// Of one that all wait for.
-fn round(shift: Pattern, k: usize, m: &Message<'_>) -> Pattern {
-    shift.of_pairs(busy(k, m.p), m.p, m.fabric.crowd)
+fn round(shift: Pattern, pairs: u32, m: &Message<'_>) -> Pattern {
+    shift.of_pairs(2 * pairs.min(m.p - pairs), m.p, m.fabric.crowd)
 }
 
 /// Of a call with a root whose puts differ in size: a [`level`] where messages are calls of the operating system, else as if
 /// all ranks took part.
-fn served(shift: Pattern, k: usize, m: &Message<'_>) -> Pattern {
+fn served(shift: Pattern, pairs: u32, m: &Message<'_>) -> Pattern {
     match shift.is_served() {
-        true => level(shift, k, m),
+        true => level(shift, pairs, m),
         false => shift,
     }
 }
 
-/// Ranks that send or receive at a level of a tree of so many ranks.
-fn busy(k: usize, ranks: u32) -> u32 {
-    let first = 1 << k.min(30);
-    2 * first.min(ranks - first)
-}
-
-/// The root's part of a binomial scatter, or gather: ever larger subtrees.
+/// The root's part of a binomial scatter, or gather: ever larger subtrees, of which there are ever fewer.
 fn subtrees(work: &mut Work, m: &Message<'_>, down: bool, level: Level) {
     let shifts = match down {
         true => &m.fabric.shifts,
@@ -150,14 +144,15 @@ fn subtrees(work: &mut Work, m: &Message<'_>, down: bool, level: Level) {
     for (k, &shift) in shifts.iter().enumerate() {
         let first = 1 << k;
         let bytes = m.shares(first.min(m.p - first));
-        work.rounds(level(shift, k, m), 1, bytes, Overlap::Latency);
+        let pairs = (m.p - first).div_ceil(2 * first);
+        work.rounds(level(shift, pairs, m), 1, bytes, Overlap::Latency);
     }
 }
 
 /// Each rank tells its parent as soon as it has its data, while that still puts to others.
 fn acknowledged(work: &mut Work, m: &Message<'_>) {
     if let Some((&last, others)) = m.fabric.shifts_down.split_last() {
-        work.answers(level(last, others.len(), m));
+        work.answers(level(last, 1 << others.len(), m));
         for &shift in others {
             held_signals(work, shift);
         }
