@@ -165,7 +165,14 @@ fn fewer_messages_are_chosen_where_each_is_a_call_of_the_system() {
         choose_for(1 << 10, scatter, &eight),
         Plan::Flat(Algorithm::Binomial)
     );
-    assert_eq!(choose_for(MIB, scatter, &eight), mesh);
+    for ranks in [5, 8, 12] {
+        let many = sockets(ranks, SOCKET_PS);
+        for bytes in [512 << 10, 4 * MIB] {
+            assert_eq!(choose_for(bytes, scatter, &many), mesh, "{ranks}");
+        }
+        let gather = Op::Gather { root: 0 };
+        assert_eq!(choose_for(32 << 10, gather, &many), mesh, "{ranks}");
+    }
     // Two ranks on a core each: a message and its answer at both ends, and the way.
     let two = time(
         Algorithm::MeshOneShot,

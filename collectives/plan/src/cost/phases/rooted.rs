@@ -31,13 +31,13 @@ pub(super) fn binomial(work: &mut Work, op: Op, m: &Message<'_>) {
             acknowledged(work, m);
         }
         Op::AllGather => {
-            subtrees(work, m, false, round);
+            subtrees(work, m, false, handed);
             work.copied.push(m.rest);
             down(work, m, round);
         }
         Op::ReduceScatter => {
             up(work, m, round);
-            subtrees(work, m, true, round);
+            subtrees(work, m, true, handed);
             work.copied.push(m.share);
         }
         Op::Barrier => {
@@ -94,7 +94,7 @@ pub(super) fn double_binary_tree(work: &mut Work, op: Op, m: &Message<'_>) {
     }
 }
 
-/// The level of a tree at which so many ranks send, and as many receive.
+/// The level of a tree at which so many ranks send, and as many receive; or at which subtrees of so many are handed over.
 type Level = fn(Pattern, u32, &Message<'_>) -> Pattern;
 
 fn down(work: &mut Work, m: &Message<'_>, level: Level) {
@@ -126,6 +126,11 @@ fn round(shift: Pattern, pairs: u32, m: &Message<'_>) -> Pattern {
     shift.of_pairs(2 * pairs.min(m.p - pairs), m.p, m.fabric.crowd)
 }
 
+/// The same where subtrees of up to so many ranks are handed over, which are the fewer the larger they are.
+fn handed(shift: Pattern, ranks: u32, m: &Message<'_>) -> Pattern {
+    round(shift, (m.p - ranks).div_ceil(2 * ranks), m)
+}
+
 /// Of a call with a root whose puts differ in size: a [`level`] where messages are calls of the operating system, else as if
 /// all ranks took part.
 fn served(shift: Pattern, pairs: u32, m: &Message<'_>) -> Pattern {
@@ -135,7 +140,7 @@ fn served(shift: Pattern, pairs: u32, m: &Message<'_>) -> Pattern {
     }
 }
 
-/// The root's part of a binomial scatter, or gather: ever larger subtrees, of which there are ever fewer.
+/// The root's part of a binomial scatter, or gather: ever larger subtrees.
 fn subtrees(work: &mut Work, m: &Message<'_>, down: bool, level: Level) {
     let shifts = match down {
         true => &m.fabric.shifts,
@@ -144,8 +149,7 @@ fn subtrees(work: &mut Work, m: &Message<'_>, down: bool, level: Level) {
     for (k, &shift) in shifts.iter().enumerate() {
         let first = 1 << k;
         let bytes = m.shares(first.min(m.p - first));
-        let pairs = (m.p - first).div_ceil(2 * first);
-        work.rounds(level(shift, pairs, m), 1, bytes, Overlap::Latency);
+        work.rounds(level(shift, first, m), 1, bytes, Overlap::Latency);
     }
 }
 
