@@ -84,14 +84,15 @@ impl Peer {
         source: &Path,
         folder: &Path,
     ) -> Result<Self> {
-        let asked = Command::new(&launcher).arg("--version").output();
+        let mut asked = Command::new(&launcher);
+        let asked = own_first(&mut asked, &launcher).arg("--version").output();
         let asked = asked.with_context(|| format!("starting {}", launcher.display()))?;
         let said = String::from_utf8_lossy(&asked.stdout).into_owned();
         let kind = Kind::of(&said)
             .with_context(|| format!("{} is no launcher that is known", launcher.display()))?;
         let bench = folder.join(format!("bench-{name}"));
         let mut command = Command::new(compiler);
-        command
+        own_first(&mut command, &launcher)
             .args(["-O2", "-std=gnu11", "-Wall", "-o"])
             .arg(&bench)
             .arg(source);
@@ -135,6 +136,7 @@ impl Peer {
     /// What starts its ranks. `crowded`: there are more of them than cores.
     pub fn command(&self, ranks: u32, transport: Transport, crowded: bool) -> Command {
         let mut command = Command::new(&self.launcher);
+        own_first(&mut command, &self.launcher);
         let tcp = transport == Transport::Tcp;
         match self.kind {
             Kind::Open(major) => open_mpi(&mut command, major, tcp, crowded),
@@ -238,6 +240,18 @@ fn intel(command: &mut Command, tcp: bool, crowded: bool) {
     command.args(["-launcher", "fork"]);
 }
 
+/// What a launcher or a compiler starts by name is looked for beside the launcher first: some are scripts that would else
+/// start another library's.
+fn own_first<'a>(command: &'a mut Command, launcher: &Path) -> &'a mut Command {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = launcher.parent().map(Path::to_owned).into_iter();
+    // A folder whose name can't be in the list is left out of it.
+    match env::join_paths(folders.chain(env::split_paths(&path))) {
+        Ok(path) => command.env("PATH", path),
+        Err(_) => command,
+    }
+}
+
 fn which(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path)
@@ -261,5 +275,15 @@ mod tests {
         let intel = "Intel(R) MPI Library for Linux* OS, Version 2021";
         assert_eq!(Kind::of(intel), Some(Kind::Intel));
         assert_eq!(Kind::of("make 4.3"), None);
+    }
+
+    #[test]
+    fn what_lies_beside_a_launcher_comes_before_the_systems() {
+        let mut command = Command::new("mpirun");
+        own_first(&mut command, Path::new("/opt/mpi/bin/mpirun"));
+        let (name, path) = command.get_envs().next().unwrap();
+        let first = env::split_paths(path.unwrap()).next();
+        assert_eq!(name, "PATH");
+        assert_eq!(first, Some(PathBuf::from("/opt/mpi/bin")));
     }
 }
