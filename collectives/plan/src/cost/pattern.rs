@@ -116,7 +116,7 @@ impl Pattern {
         let part = crowd.part(some.min(ranks).into(), ranks.into());
         let part = part.at_least_one();
         Pattern {
-            message_ps: self.cold_message_ps * part.ceil(),
+            message_ps: (self.cold_message_ps * part.num).div_ceil(part.den),
             rate: self.rate_of(part),
             ..self
         }
@@ -131,7 +131,7 @@ impl Pattern {
         let part = part.at_least_one();
         Pattern {
             alpha_ps: self.alpha_of(part, crowd),
-            message_ps: one_way(self.cold_message_ps, Ratio::new(part.ceil(), 1)),
+            message_ps: one_way(self.cold_message_ps, part),
             ..self.of_some(some, ranks, crowd)
         }
     }
@@ -238,11 +238,7 @@ impl<L: Fn(u32, u32) -> Link> Survey<'_, L> {
     /// A link as it is while all ranks work.
     pub(super) fn crowded(&self, from: u32, to: u32) -> Link {
         let mut link = (self.link)(from, to);
-        // The core with the most ranks is the last to have done its messages.
-        link.message_ps = match link.by_core {
-            true => scaled(self.cold(link), Ratio::new(self.crowd.ceil(), 1)),
-            false => scaled(link.message_ps, self.crowd),
-        };
+        link.message_ps = scaled(self.cold(link), self.crowd);
         if link.by_core && self.crowd.num > self.crowd.den {
             // Every other rank of the core has its turn before the round is over.
             let others = Ratio::new(self.crowd.num - self.crowd.den, self.crowd.den);

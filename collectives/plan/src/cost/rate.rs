@@ -112,10 +112,6 @@ impl Ratio {
         Ratio::new(self.num.max(self.den), self.den)
     }
 
-    pub(super) fn ceil(self) -> u128 {
-        self.num.div_ceil(self.den)
-    }
-
     pub(super) fn over(self, divisor: u128) -> Self {
         Ratio::new(self.num, self.den.saturating_mul(divisor))
     }

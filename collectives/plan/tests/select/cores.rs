@@ -158,6 +158,11 @@ fn fewer_messages_are_chosen_where_each_is_a_call_of_the_system() {
             Plan::Flat(Algorithm::Binomial)
         );
     }
+    // Three tell each other at once: who calls something else is found out by all.
+    for op in [Op::AllReduce, Op::Barrier] {
+        let bytes = if op == Op::Barrier { 0 } else { 400 };
+        assert_eq!(choose_for(bytes, op, &sockets(3, SOCKET_PS)), mesh);
+    }
     // So are scatters of few bytes: the root's core is not alone at work.
     let scatter = Op::Scatter { root: 0 };
     let eight = sockets(8, SOCKET_PS);
@@ -184,7 +189,7 @@ fn fewer_messages_are_chosen_where_each_is_a_call_of_the_system() {
     assert_near(two, 1_500_000 + 2 * u128::from(SOCKET_PS));
 }
 
-/// What ranks take turns for costs more, on the core with the most of them.
+/// What ranks take turns for costs more.
 #[test]
 fn messages_of_the_system_cost_more_where_ranks_take_turns() {
     const SOCKET_PS: u64 = 1_000_000;
@@ -199,7 +204,7 @@ fn messages_of_the_system_cost_more_where_ranks_take_turns() {
     assert_near(mesh(&roomy), 1_500_000 + messages);
     let turn = 1_500_000 + 1_200_000;
     assert_near(mesh(&crowded), 1_500_000 + turn + 2 * messages * 9 / 4);
-    // Of four ranks on three cores two share one, whatever the algorithm.
+    // Of four ranks on three cores some share one, whatever the algorithm.
     let some = sockets_of(4, 3, SOCKET_PS, true);
     let by_doubling = barrier(Algorithm::RecursiveDoubling, &some);
     assert_eq!(by_doubling, barrier(Algorithm::Dissemination, &some));
