@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use super::fabric::{Link, Node, Port};
 use super::rate::{Rate, Ratio};
 
-/// How many times as long a message that is a call of the operating system takes a core on which ranks take turns and all
-/// wait for each other. Measured on an EPYC 7003 of 2 cores, over TCP: all_reduces of 4 bytes among 4, 8 and 12 ranks took
-/// 11 to 14 us of a core for each message of `mesh_one_shot`, and 5 us where two ranks had a core each (`cargo xtask peers --
-/// --dirty --ranks 2,4,8,12 --ops all_reduce --sizes 4 --transport tcp`, with `UNISONO_ALGORITHMS=[{op: all_reduce, use:
-/// mesh_one_shot}]`).
+/// How many times as long as for a rank with a core to itself a message that is a call of the operating system is counted
+/// where ranks take turns on a core and all wait for each other. With it the model fits what was measured on an EPYC 7003 of
+/// 2 cores, over TCP: all_reduces of 4 bytes by `mesh_one_shot` among 4, 8 and 12 ranks took 66 to 81, 345 to 398 and 834 us,
+/// predicted are 72, 325 and 758 (`cargo xtask peers -- --dirty --ranks 4,8,12 --ops all_reduce --sizes 4 --transport tcp`,
+/// with `UNISONO_ALGORITHMS=[{op: all_reduce, use: mesh_one_shot}]`; `unisono explain all_reduce --bytes 4 --ranks 8
+/// --without-links shm`).
 const COLD: Ratio = Ratio { num: 9, den: 4 };
 
 /// One round of messages, in which all ranks take part at the same time.

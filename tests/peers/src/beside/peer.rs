@@ -43,6 +43,9 @@ enum Kind {
 }
 
 /// All that are installed and that build; of others it is said why not. `folder` keeps the programs.
+///
+/// # Errors
+/// One of `others`, which somebody asked for, does not build: a comparison without it would not be the one that was asked for.
 pub fn find(others: &[(String, PathBuf)], folder: &Path) -> Result<Vec<Peer>> {
     let source = folder.join("mpi.c");
     fs::write(&source, SOURCE).with_context(|| format!("writing {}", source.display()))?;
@@ -70,6 +73,9 @@ pub fn find(others: &[(String, PathBuf)], folder: &Path) -> Result<Vec<Peer>> {
     for (name, compiler, launcher) in wanted {
         match Peer::build(&name, &compiler, launcher, &source, folder) {
             Ok(peer) => peers.push(peer),
+            Err(why) if others.iter().any(|other| other.0 == name) => {
+                return Err(why.context(format!("--mpi {name}")));
+            }
             Err(why) => eprintln!("{name} is left out: {why:#}"),
         }
     }
