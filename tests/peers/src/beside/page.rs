@@ -218,6 +218,13 @@ fn versions(results: &Results) -> String {
              published with their names"
         );
     }
+    for (library, place) in &results.missing {
+        let _ = writeln!(
+            text,
+            "- {} is missing {place}",
+            public_name(results, library)
+        );
+    }
     text
 }
 
@@ -320,12 +327,19 @@ mod tests {
         assert!(loud_text.contains("4 times; 1 of 3 such visits"));
         assert!(!quiet.contains("too much") && conditions(&arguments, &loud).contains("too much"));
         let folder = tempfile::tempdir().unwrap();
-        let path = write(folder.path(), &arguments, &sample()).unwrap();
+        let mut some = sample();
+        let place = || "with 8 ranks over shm".to_owned();
+        some.missing = ["openmpi", "hidden"]
+            .map(|library| (library.to_owned(), place()))
+            .into();
+        let path = write(folder.path(), &arguments, &some).unwrap();
         assert_eq!(path, folder.path().join("host.md"));
         let page = fs::read_to_string(path).unwrap();
         assert!(page.contains("`cargo xtask peers --page --dirty --ranks 2 --transport shm`"));
         assert!(page.contains("- openmpi: Open MPI v4"));
         assert!(page.contains("- 1 more, not named"));
+        assert!(page.contains("- openmpi is missing with 8 ranks over shm\n"));
+        assert!(page.contains("- a peer is missing with 8 ranks over shm\n"));
         assert!(page.contains("| all_reduce | **2.00** | 0.33 |"));
         assert!(page.contains("Worse than a tie: all_reduce at 1 MiB (0.33)."));
         assert!(page.contains("300 / 100 / 90.0") && page.contains("The *limit* is"));

@@ -38,6 +38,8 @@ pub struct Results {
     pub rows: BTreeMap<Key, Row>,
     /// Libraries with what they say of themselves.
     pub versions: BTreeMap<String, String>,
+    /// Libraries that did not start or left, and with which ranks they are missing, or from which cell on.
+    pub missing: BTreeSet<(String, String)>,
     /// Libraries that may be named when results are published.
     pub named: BTreeSet<String>,
     /// Cores that others used, before each round.

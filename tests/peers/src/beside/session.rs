@@ -56,7 +56,7 @@ fn part(
     results: &mut Results,
 ) -> Result<()> {
     let cells = cells(arguments, ranks);
-    let mut groups = start(arguments, peers, transport, ranks, &cells)?;
+    let mut groups = start(arguments, peers, transport, ranks, &cells, results)?;
     for group in &groups {
         results
             .versions
@@ -97,6 +97,7 @@ fn start(
     transport: Transport,
     ranks: u32,
     cells: &[Cell],
+    results: &mut Results,
 ) -> Result<Vec<Group>> {
     let largest = cells.iter().map(|cell| cell.bytes).max().unwrap_or(0);
     let flag = |on: bool| u8::from(on).to_string();
@@ -113,11 +114,11 @@ fn start(
         let command = peer.command(ranks, transport, crowded);
         match Group::start(&peer.name, command, ranks, &environment) {
             Ok(group) => groups.push(group),
-            Err(why) => eprintln!(
-                "{} is left out with {ranks} ranks over {}: {why:#}",
-                peer.name,
-                transport.name()
-            ),
+            Err(why) => {
+                let place = format!("with {ranks} ranks over {}", transport.name());
+                eprintln!("{} is left out {place}: {why:#}", peer.name);
+                results.missing.insert((peer.name.clone(), place));
+            }
         }
     }
     let server = beside("unisono-peers")?;

@@ -1,5 +1,7 @@
 //! One round of one cell: every library once, while the cores stay as far apart as they are.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 
 use crate::cores::{round_trip, were_moved};
@@ -28,6 +30,7 @@ pub fn visit(
         let turn = round % groups.len().max(1);
         let mut tried = Try {
             answers: Vec::new(),
+            left: BTreeSet::new(),
             round_trip: round_trip(),
             is_steady: true,
         };
@@ -36,6 +39,7 @@ pub fn visit(
         let back = turn.min(groups.len());
         groups.rotate_right(back);
         tried.tell_wrong(key, results);
+        results.missing.append(&mut tried.left);
         done?;
         if tried.is_steady || attempt == TRIES || stop::asked() {
             tried.keep(key, results);
@@ -48,6 +52,8 @@ pub fn visit(
 /// What one attempt found.
 struct Try {
     answers: Vec<(String, Answer)>,
+    /// Who left, and where.
+    left: BTreeSet<(String, String)>,
     /// Between the cores, at its begin.
     round_trip: Option<f64>,
     /// Whether the cores stayed as far apart as they were at its begin.
@@ -86,10 +92,13 @@ impl Try {
                     return false;
                 }
                 Err(why) => {
-                    eprintln!(
-                        "{} leaves at {} of {} B: {why:#}",
-                        group.name, cell.op, cell.bytes
+                    let (ranks, over) = (key.ranks, key.transport.name());
+                    let place = format!(
+                        "from {} of {} B with {ranks} ranks over {over} on",
+                        cell.op, cell.bytes
                     );
+                    eprintln!("{} is missing {place}: {why:#}", group.name);
+                    self.left.insert((group.name.clone(), place));
                     return false;
                 }
             }
