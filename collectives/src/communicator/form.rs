@@ -71,6 +71,7 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
             reads: reads::of_all(&[None]),
             shares: Ok(()),
             core_cache: 0,
+            hands_on: false,
         }
     };
     let stream = world.device.stream(0)?;
@@ -78,7 +79,8 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
     let lane = Arc::new(Lane::new(
         Own::new(forming.rank, forming.arena)
             .that_shows(peers.shares.is_ok())
-            .with_core_cache(peers.core_cache),
+            .with_core_cache(peers.core_cache)
+            .that_swaps(peers.hands_on),
         peers.peers,
         world.device.clone(),
         stream,
@@ -131,6 +133,8 @@ struct Connected {
     shares: std::result::Result<(), String>,
     /// Bytes of the cache that each core has for itself, the least of all ranks'; 0 if one does not know.
     core_cache: u64,
+    /// Whether all ranks' processors hand lines on.
+    hands_on: bool,
 }
 
 struct Forming<'a> {
@@ -260,6 +264,7 @@ impl<'a> Forming<'a> {
                 .map(|offer| offer.core_cache)
                 .min()
                 .unwrap_or(0),
+            hands_on: offers.iter().all(|offer| offer.hands_on),
             speeds: offers.iter().map(|offer| offer.speed).collect(),
             records: offers.iter().map(|offer| offer.records).collect(),
             fetches,
@@ -453,6 +458,7 @@ impl<'a> Forming<'a> {
             slot_bytes: self.arena.slot_bytes,
             is_plain: self.is_plain(),
             core_cache: unisono_copy::core_cache(),
+            hands_on: unisono_copy::hands_lines_on(),
             speed: self.speed(),
             support: Support::of(&self.world.device),
             records: Records::of(&self.world.device, kinds),

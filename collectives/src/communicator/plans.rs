@@ -20,7 +20,7 @@ use super::shared::{Shared, mix};
 use super::start::Request;
 use super::support;
 use crate::error::{Error, Result};
-use crate::execute::{Answered, Direct, LONG_MESSAGE, Past, Planned};
+use crate::execute::{Answered, exchanges, Direct, LONG_MESSAGE, Past, Planned};
 use crate::reduction::{How, Order};
 use crate::signature::CallKind;
 use crate::{Algorithm, DataType, ReduceOp, Reduction, ReductionKind};
@@ -224,6 +224,7 @@ impl Shared {
                 .flatten()
                 .fold(hash, |hash, part| mix(hash ^ part));
         }
+        let in_slots = !choice.windowed && !choice.template.reads_peers();
         let planned = |program| Planned {
             geometry: geometry.clone(),
             element,
@@ -241,6 +242,10 @@ impl Shared {
             windowed: choice.windowed,
             reads: choice.template.reads_peers() && self.size() > 1,
             shown: choice.template.shows_puts() && self.size() > 1,
+            exchanges: match in_slots {
+                true => exchanges::of(&program, &geometry, element),
+                false => Box::default(),
+            },
             tells,
             points,
             hash: hash as u32,
@@ -262,7 +267,6 @@ impl Shared {
             let direct = direct.flatten();
             Planned { direct, ..planned }
         };
-        let in_slots = !choice.windowed && !choice.template.reads_peers();
         let may_be = self.all_cpus && bytes <= UNANSWERED && in_slots;
         let unanswered = may_be.then(|| program.unanswered()).flatten();
         let answered = match unanswered {

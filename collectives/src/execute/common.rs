@@ -78,6 +78,16 @@ impl Common {
         self.scratch.as_ref().map_or(0, Memory::base)
     }
 
+    /// The number of an op that begins, for which slots change hands.
+    #[inline]
+    pub(super) fn number_next(&mut self, planned: &Planned) -> u64 {
+        self.number += 1;
+        for peer in &*planned.exchanges {
+            self.peers[*peer as usize].swap_slots(&self.own);
+        }
+        self.number
+    }
+
     /// Begins a direct run: whether what is owed must be made up first.
     #[inline]
     pub(super) fn begin(&mut self, planned: &Arc<Planned>, direct: &Direct) -> bool {

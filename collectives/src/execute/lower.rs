@@ -309,7 +309,7 @@ impl Lowering<'_> {
         self.peers[target].signed = self.number;
         let bytes = op.planned.packed(value.blocks(), piece);
         let room = self.peers[target].room(&self.own, bytes);
-        let rooms = self.peers[target].rooms(&self.own, room);
+        let rooms = self.peers[target].rooms_now(&self.own, room);
         if self.peers[target].lacks_credits(&self.own, rooms).is_some() {
             // A wait for a peer that waits for what was not told.
             self.signal_late();

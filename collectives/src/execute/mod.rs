@@ -8,6 +8,7 @@ mod aside;
 mod calls;
 mod common;
 mod direct;
+pub(crate) mod exchanges;
 mod group;
 pub(crate) mod held;
 mod holdings;

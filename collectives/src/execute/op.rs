@@ -39,6 +39,8 @@ pub(crate) struct Planned {
     pub reads: bool,
     /// Whether puts are shown to all: which of them, says [`shows`](Self::shows).
     pub shown: bool,
+    /// The ranks with which this one exchanges data, whose slots change hands: see [`exchanges`](super::exchanges).
+    pub exchanges: Box<[u32]>,
     /// Whether the root tells the others where its output is.
     pub tells: bool,
     /// Whether the first put of a message says where it lies, between ranks that may.
@@ -219,6 +221,7 @@ impl Planned {
             windowed: false,
             reads: false,
             shown: false,
+            exchanges: Box::default(),
             tells: false,
             points: false,
             hash: 0,

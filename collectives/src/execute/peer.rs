@@ -1,6 +1,7 @@
 //! One rank's half of its two channels with one peer: where slots and flags lie, and how far they
 //! have been used.
 
+mod hands;
 mod lines;
 mod pointed;
 mod posted;
@@ -130,6 +131,8 @@ pub(crate) struct Peer {
     /// Where it lies, if it is here.
     current: u64,
     lines: lines::Lines,
+    /// Who fills which slots since when.
+    hands: hands::Hands,
     /// Where the current put lies, and whether this rank has waited for it before its turn.
     pub lies: Lies,
     pub early: bool,
@@ -167,6 +170,8 @@ pub(crate) struct Own {
     pub arena: Arena,
     /// Whether all ranks may show each other what they put.
     pub shows: bool,
+    /// Whether slots change hands.
+    pub swaps: bool,
     /// What the arena says, worked out once.
     flags: u32,
     few_flags: u32,
@@ -216,6 +221,7 @@ impl Own {
             rank,
             arena,
             shows: false,
+            swaps: false,
             flags: arena.data_flags(),
             few_flags: arena.few_flags(),
             medium_places: arena.medium_places(),
@@ -236,6 +242,11 @@ impl Own {
             shared_credit: self.arena.shared_credit(long_slots),
             ..self
         }
+    }
+
+    /// The same where slots change hands, or not.
+    pub(crate) fn that_swaps(self, swaps: bool) -> Self {
+        Self { swaps, ..self }
     }
 
     /// The same where ranks may show each other what they put, or not.
@@ -264,6 +275,7 @@ impl Peer {
             ways: Ways::default(),
             current: 0,
             lines: lines::Lines::default(),
+            hands: hands::Hands::default(),
             lies: Lies::Here,
             early: false,
             asked: 0,
@@ -535,10 +547,10 @@ impl Peer {
         let number = self.received;
         self.current = match self.room(own, bytes) {
             Room::Line => self.in_line(self.flag_of(own, number), false),
-            Room::Small => self.small(self.flag_of(own, number), false),
+            Room::Small => self.small(self.flag_of(own, self.taken()), self.has_swapped()),
             Room::Medium => self.near.slots + own.arena.medium(self.rank, own.medium_of(number)),
             room @ (Room::Half | Room::Long) => {
-                self.near.slots + own.in_shared(room, self.rank, number)
+                self.shared_taken(own, room)
             }
             Room::Slot => self.near.slots + own.arena.slot(self.rank, own.slot_of(number)),
         };

@@ -179,8 +179,7 @@ impl Track {
             let Some(op) = self.queue.front().filter(|_| self.can_run_directly(common)) else {
                 return Ok(None);
             };
-            common.number += 1;
-            self.number = common.number;
+            self.number = common.number_next(&op.planned);
             common.prepare(&op.planned)?;
             let direct = op.planned.direct.as_ref();
             let due = direct.is_some_and(|direct| common.begin(&op.planned, direct));
@@ -243,8 +242,7 @@ impl Track {
         if direct.scratch > common.scratch_bytes() {
             common.prepare(planned).ok()?;
         }
-        common.number += 1;
-        self.number = common.number;
+        self.number = common.number_next(planned);
         let due = common.begin(planned, direct);
         Some((self.number, due))
     }
@@ -302,7 +300,7 @@ impl Track {
                 common.peers[to as usize].settle_all(own, batch);
                 Handed::Done
             }
-            Pending::Credits { to, bytes } => {
+            Pending::Credits { to, bytes, shown } => {
                 let peer = &mut common.peers[to as usize];
                 // Credits have no words. If that rank called something else it gives none: it is what is owed that says so.
                 if peer.make_up(own, batch) {
@@ -311,7 +309,11 @@ impl Track {
                     return Handed::Again;
                 }
                 waits_for = Some((to, step));
-                match peer.lacks_credits(own, peer.rooms_of(own, bytes)) {
+                let rooms = match shown {
+                    true => peer.rooms_to_show(own, bytes),
+                    false => peer.rooms_of(own, bytes),
+                };
+                match peer.lacks_credits(own, rooms) {
                     Some(credits) => peer.await_credits(own, batch, credits, true),
                     // There is a place for it, but none to send it from.
                     None => peer.settle_all(own, batch),
@@ -375,8 +377,7 @@ impl Track {
                 self.emitted += self.batch.len() as u64;
                 return Ok(true);
             }
-            common.number += 1;
-            self.number = common.number;
+            self.number = common.number_next(&op.planned);
             common.answers.lowered();
             common.prepare(&op.planned)?;
             if common.posted {

@@ -59,6 +59,13 @@ pub fn has_caches_apart() -> bool {
     processor::is_of_amd_design()
 }
 
+/// Whether a core that reads what another has just written takes the line over, so that it can write it at once: Intel's
+/// do, as they are since Ice Lake at least (README of the benchmark). Any thread.
+#[must_use]
+pub fn hands_lines_on() -> bool {
+    processor::is_intels()
+}
+
 /// Bytes of the second-level cache of a core of such a processor; 0 of others. Any thread.
 #[must_use]
 pub fn core_cache() -> u64 {
@@ -132,10 +139,19 @@ mod processor {
     }
 
     pub(super) fn is_of_amd_design() -> bool {
+        MAKERS.contains(&maker())
+    }
+
+    pub(super) fn is_intels() -> bool {
+        maker() == *b"GenuineIntel"
+    }
+
+    fn maker() -> [u8; 12] {
         let of_all = __cpuid(0);
-        let words = [of_all.ebx, of_all.edx, of_all.ecx];
-        let maker = words.map(u32::to_le_bytes);
-        MAKERS.iter().any(|of| maker.as_flattened() == of)
+        let words = [of_all.ebx, of_all.edx, of_all.ecx].map(u32::to_le_bytes);
+        let mut maker = [0; 12];
+        maker.copy_from_slice(words.as_flattened());
+        maker
     }
 }
 
@@ -147,6 +163,10 @@ mod processor {
     }
 
     pub(super) fn is_of_amd_design() -> bool {
+        false
+    }
+
+    pub(super) fn is_intels() -> bool {
         false
     }
 

@@ -233,7 +233,7 @@ impl Common {
         let flag = plain.flag_of(peer.sent);
         if bytes > 0 {
             // SAFETY: as for a copy by itself; the peer has given the place back.
-            unsafe { copy(peer.place(flag, bytes, true), src, bytes) };
+            unsafe { copy(peer.fills_plainly(plain, bytes), src, bytes) };
         }
         let words = (peer.signed != op.number).then_some(op.words);
         peer.signed = op.number;
@@ -348,7 +348,7 @@ fn take(peer: &mut Peer, plain: Plain, words: Option<&[u64; 3]>, bytes: u32) -> 
     // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
     let has_come = unsafe { flag::pass(flag, counter, 1, words) };
     if has_come {
-        peer.take_at(peer.place(number, bytes, false));
+        peer.take_at(peer.lies_plainly(plain, bytes));
     }
     has_come
 }

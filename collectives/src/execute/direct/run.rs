@@ -169,7 +169,7 @@ impl Running {
                     None => return Some(Ran::Waits),
                 },
                 Move::Room { to, bytes } => {
-                    if !common.has_room_for(to, bytes) {
+                    if !common.has_room_to_show(to, bytes) {
                         return Some(Ran::Waits);
                     }
                 }
@@ -283,9 +283,10 @@ impl Running {
                 None => return,
             },
             Some(Move::Owe { from }) => Pending::Owed { from: *from },
-            Some(Move::Begin { to, bytes } | Move::Room { to, bytes }) => Pending::Credits {
+            Some(at @ (Move::Begin { to, bytes } | Move::Room { to, bytes })) => Pending::Credits {
                 to: *to,
                 bytes: u64::from(*bytes),
+                shown: matches!(at, Move::Room { .. }),
             },
             Some(Move::Settle { to }) => Pending::Sources { to: *to },
             Some(Move::Wait {
@@ -314,8 +315,8 @@ impl Running {
 
 /// What a run waits for.
 pub(in crate::execute) enum Pending {
-    /// Room for a put of so many bytes.
-    Credits { to: u32, bytes: u64 },
+    /// Room for a put of so many bytes, which may be shown.
+    Credits { to: u32, bytes: u64, shown: bool },
     /// The link to let go of what it reads.
     Sources { to: u32 },
     /// The oldest signal that is owed.
@@ -408,12 +409,12 @@ impl Common {
         fill
     }
 
-    /// Whether there is room for so many bytes more to a peer whose memory is mapped.
+    /// Whether there is room to show a peer so many bytes.
     #[inline]
-    fn has_room_for(&mut self, to: u32, bytes: u32) -> bool {
+    fn has_room_to_show(&mut self, to: u32, bytes: u32) -> bool {
         let own = &self.own;
         let peer = &mut self.peers[to as usize];
-        let rooms = peer.rooms_of(own, bytes.into());
+        let rooms = peer.rooms_to_show(own, bytes.into());
         has_room(own, peer, rooms)
     }
 

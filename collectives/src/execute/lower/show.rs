@@ -18,7 +18,7 @@ impl Lowering<'_> {
             true => {
                 self.signal_late();
                 for other in (0..own.arena.ranks).filter(|other| *other != own.rank) {
-                    let rooms = self.peers[other as usize].rooms_of(&own, bytes);
+                    let rooms = self.peers[other as usize].rooms_to_show(&own, bytes);
                     self.await_credits(other, rooms);
                 }
                 self.write_shown(op, place, value, piece);

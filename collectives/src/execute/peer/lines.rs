@@ -155,12 +155,21 @@ impl Peer {
         self.released & plain.credit_mask == 0
     }
 
-    /// Where a small put between plain memories lies.
+    /// Where the next small put between plain memories is to be written.
     #[inline]
-    pub(in crate::execute) fn place(&self, flag: u32, bytes: u32, far: bool) -> u64 {
+    pub(in crate::execute) fn fills_plainly(&self, plain: Plain, bytes: u32) -> u64 {
         match u64::from(bytes) <= INLINE {
-            true => self.in_line(flag, far),
-            false => self.small(flag, far),
+            true => self.in_line(plain.flag_of(self.sent), true),
+            false => self.small(plain.flag_of(self.filled()), !self.has_swapped()),
+        }
+    }
+
+    /// Where the peer's next one lies.
+    #[inline]
+    pub(in crate::execute) fn lies_plainly(&self, plain: Plain, bytes: u32) -> u64 {
+        match u64::from(bytes) <= INLINE {
+            true => self.in_line(plain.flag_of(self.received), false),
+            false => self.small(plain.flag_of(self.taken()), self.has_swapped()),
         }
     }
 
@@ -202,8 +211,8 @@ impl Peer {
     pub(in crate::execute) fn fetch_ahead(&self, plain: Plain, bytes: u64) {
         let flag = plain.flag_of(self.sent + AHEAD);
         fetch_to_write(self.in_line(flag, true));
-        if bytes > INLINE && bytes <= plain.small_bytes {
-            let put = self.small(flag, true);
+        if bytes > INLINE && bytes <= plain.small_bytes && self.filled() > 0 {
+            let put = self.small(plain.flag_of(self.filled() + AHEAD), !self.has_swapped());
             for line in (0..bytes).step_by(LINE as usize) {
                 fetch_to_write(put + line);
             }
@@ -223,7 +232,8 @@ impl Peer {
         let Line { flag, counter } = self.awaits(later);
         // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
         if unsafe { flag::is_raised(flag, counter) } {
-            let put = self.small(later, false);
+            let later = plain.flag_of(self.taken() + LATER - 1);
+            let put = self.small(later, self.has_swapped());
             for line in (0..u64::from(bytes)).step_by(LINE as usize) {
                 fetch_to_read(put + line);
             }

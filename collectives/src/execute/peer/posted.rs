@@ -46,7 +46,7 @@ impl Peer {
     pub(in crate::execute) fn rooms_of(&self, own: &Own, bytes: u64) -> u32 {
         match bytes {
             0 => self.flags(own),
-            _ => self.rooms(own, self.room(own, bytes)),
+            _ => self.rooms_now(own, self.room(own, bytes)),
         }
     }
 

@@ -75,6 +75,16 @@ impl Peer {
         }
     }
 
+    /// The same as the next put goes: what is the first in its slot since slots have changed hands needs but a flag.
+    #[inline]
+    pub(in crate::execute) fn rooms_now(&self, own: &Own, room: Room) -> u32 {
+        let rooms = self.rooms(own, room);
+        match self.filled() < u64::from(rooms) {
+            true => rooms.max(self.flags(own)),
+            false => rooms,
+        }
+    }
+
     /// What the next put fills, in the peer's arena or (posted, or fetched) in this rank's own.
     #[inline]
     pub(in crate::execute) fn next_slot(&self, own: &Own, room: Room) -> u64 {
@@ -84,10 +94,10 @@ impl Peer {
                 self.in_line(self.flag_of(own, self.sent), true)
             }
             Way::Mapped { .. } if room == Room::Small => {
-                self.small(self.flag_of(own, self.sent), true)
+                self.small(self.flag_of(own, self.filled()), !self.has_swapped())
             }
             Way::Mapped { slots, .. } if matches!(room, Room::Half | Room::Long) => {
-                slots + own.in_shared(room, own.rank, self.sent)
+                self.shared_filled(own, room, *slots)
             }
             Way::Mapped { slots, fetch, .. } if !fetch.sent => {
                 slots + own.arena.slot(own.rank, slot)

@@ -15,6 +15,15 @@ use super::{Line, Own, Peer, Way};
 use crate::arena::Counter;
 
 impl Peer {
+    /// Groups of so many bytes for which there is room, as far as the peer is concerned. Their places never change hands.
+    #[inline]
+    pub(in crate::execute) fn rooms_to_show(&self, own: &Own, bytes: u64) -> u32 {
+        match bytes {
+            0 => self.flags(own),
+            _ => self.rooms(own, self.room(own, bytes)),
+        }
+    }
+
     /// Of this rank itself: where its next group, of so many bytes, is to be written and which flag then raised.
     #[inline]
     pub(in crate::execute) fn shows_next(&self, own: &Own, bytes: u64) -> (u64, Line) {
