@@ -10,15 +10,18 @@
 //! has just written past its caches, where a loop of vectors copies 15, and 34 instead of 42 of what it wrote through them,
 //! if the two share a cache. So on such processors a loop of vectors copies all that is longer than 2 KiB.
 //! `cargo bench -p unisono-copy` shows it (`offsets` and `fetched`).
+//! Intel's fetch what another core has just written faster by several runs at once: [`copy_fetched`].
 //!
 //! The same holds for the kernel's copies, those of `process_vm_readv` for one. Nothing here changes them, but
 //! [`is_slow`] tells of it.
 #![allow(unsafe_code, reason = "copies bytes at addresses")]
 
+mod fetched;
 mod past;
 mod vectors;
 mod ways;
 
+pub use fetched::copy_fetched;
 pub use past::{LINE, can_stream, copy_past, fence_streamed, stream_block};
 pub use ways::{WORTH, Ways};
 
@@ -196,7 +199,7 @@ mod tests {
     }
 
     /// What was copied to `to` is there, and nothing else.
-    fn check(copied: &[u8], target: &[u8], to: usize) {
+    pub(crate) fn check(copied: &[u8], target: &[u8], to: usize) {
         let end = to + copied.len();
         assert_eq!(&target[to..end], copied);
         assert!(

@@ -342,11 +342,15 @@ impl Common {
         match *step {
             Move::Copy { dst, src, bytes } => {
                 let is_fill = dst.space_index() == Space::Fill.index();
+                let is_fetched = src.space_index() >= Space::Slot(0).index();
                 let (dst, src) = (self.at(bases, dst), self.at(bases, src));
                 if u64::from(bytes) >= WORTH && is_fill {
                     let ways = &mut self.peers[self.own.rank as usize].ways;
                     // SAFETY: as below; what is filled is no place of the call's.
                     unsafe { fill(ways, dst, src, bytes) };
+                } else if is_fetched {
+                    // SAFETY: as below.
+                    unsafe { fetch(dst, src, bytes) };
                 } else if dst != src {
                     // SAFETY: the call's buffers, scratch and slots, which are plain memory here;
                     // the plan's verifier has shown that nothing else uses the destination now.
@@ -725,6 +729,17 @@ pub(super) unsafe fn copy(dst: u64, src: u64, bytes: u32) {
             _ => unisono_copy::copy(dst, src, bytes as usize),
         }
     }
+}
+
+/// Copies bytes that another rank has put.
+///
+/// # Safety
+/// As for [`copy`].
+#[inline]
+unsafe fn fetch(dst: u64, src: u64, bytes: u32) {
+    let (dst, src) = (dst as usize as *mut u8, src as usize as *const u8);
+    // SAFETY: the caller's promise.
+    unsafe { unisono_copy::copy_fetched(dst, src, bytes as usize) };
 }
 
 /// Copies bytes to where another rank reads them next.
