@@ -20,7 +20,7 @@ use super::shared::{Shared, mix};
 use super::start::Request;
 use super::support;
 use crate::error::{Error, Result};
-use crate::execute::{Answered, exchanges, Direct, LONG_MESSAGE, Past, Planned};
+use crate::execute::{Answered, Direct, LONG_MESSAGE, Past, Planned, exchanges};
 use crate::reduction::{How, Order};
 use crate::signature::CallKind;
 use crate::{Algorithm, DataType, ReduceOp, Reduction, ReductionKind};

@@ -549,9 +549,7 @@ impl Peer {
             Room::Line => self.in_line(self.flag_of(own, number), false),
             Room::Small => self.small(self.flag_of(own, self.taken()), self.has_swapped()),
             Room::Medium => self.near.slots + own.arena.medium(self.rank, own.medium_of(number)),
-            room @ (Room::Half | Room::Long) => {
-                self.shared_taken(own, room)
-            }
+            room @ (Room::Half | Room::Long) => self.shared_taken(own, room),
             Room::Slot => self.near.slots + own.arena.slot(self.rank, own.slot_of(number)),
         };
         self.received += 1;
