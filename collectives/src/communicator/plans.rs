@@ -20,7 +20,7 @@ use super::shared::{Shared, mix};
 use super::start::Request;
 use super::support;
 use crate::error::{Error, Result};
-use crate::execute::{Answered, Direct, LONG_MESSAGE, Past, Planned, exchanges};
+use crate::execute::{Answered, Direct, LONG_MESSAGE, Load, Past, Planned, exchanges};
 use crate::reduction::{How, Order};
 use crate::signature::CallKind;
 use crate::{Algorithm, DataType, ReduceOp, Reduction, ReductionKind};
@@ -248,6 +248,9 @@ impl Shared {
             },
             tells,
             points,
+            load: (in_slots && self.lane.shuttle_bytes > 0)
+                .then(|| Load::of(&program, &geometry, element, self.lane.shuttle_bytes))
+                .flatten(),
             hash: hash as u32,
             past: Past::of(
                 &program,

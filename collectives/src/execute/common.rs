@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use unisono_hal::{Batch, Cpu, Device, Memory, MemoryKind, MemoryRequest};
+use unisono_plan::Op as PlanOp;
 
 use super::direct::{Answers, Direct, Owed};
 use super::lower::{BATCH, Waiting};
@@ -78,10 +79,17 @@ impl Common {
         self.scratch.as_ref().map_or(0, Memory::base)
     }
 
-    /// The number of an op that begins, for which slots change hands.
+    /// The number of an op that begins, on the main track or `beside` it, for which slots change hands.
     #[inline]
-    pub(super) fn number_next(&mut self, planned: &Planned) -> u64 {
+    pub(super) fn number_next(&mut self, planned: &Planned, beside: bool) -> u64 {
         self.number += 1;
+        if let Some(load) = planned.load {
+            match planned.program.op {
+                PlanOp::Send { to } => self.peers[to as usize].send_message(load, beside),
+                PlanOp::Recv { from } => self.peers[from as usize].receive_message(load),
+                _ => {}
+            }
+        }
         for peer in &*planned.exchanges {
             self.peers[*peer as usize].swap_slots(&self.own);
         }

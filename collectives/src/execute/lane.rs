@@ -55,6 +55,8 @@ pub(crate) struct Lane {
     has_sleepers: AtomicBool,
     /// Whether a sleeper needs descriptors (links) or can use the stream's futex alone.
     pub(crate) posted: bool,
+    /// Bytes of the shuttle of each two ranks.
+    pub(crate) shuttle_bytes: u64,
     /// Whether the progress thread looks for answers that are held back.
     answers_watched: AtomicBool,
     on_failure: OnceLock<Box<dyn OnFailure>>,
@@ -82,6 +84,7 @@ impl Lane {
             sleepers: Mutex::new(Vec::new()),
             has_sleepers: AtomicBool::new(false),
             posted,
+            shuttle_bytes: own.shuttle_bytes(),
             answers_watched: AtomicBool::new(false),
             on_failure: OnceLock::new(),
         }

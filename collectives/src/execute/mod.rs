@@ -42,7 +42,7 @@ pub(crate) use left::sweep;
 pub(crate) use mark::{Flag, Gate, Mark};
 pub(crate) use op::{Op, PeerBuffers, Planned};
 pub(crate) use past::Past;
-pub(crate) use peer::{Fetch, Near, Own, Peer, Posted, SIGNAL_WINDOW, SLOTS_WINDOW, Way};
+pub(crate) use peer::{Fetch, Load, Near, Own, Peer, Posted, SIGNAL_WINDOW, SLOTS_WINDOW, Way};
 pub(crate) use pointed::LONG_MESSAGE;
 pub(crate) use repeat::{CallShape, Ended, Key};
 pub(crate) use state::{HEARD, State};

@@ -9,6 +9,7 @@ use unisono_plan::{Algorithm, Blocks, Geometry, Op as PlanOp, Program, Shape};
 
 use super::aside::Aside;
 use super::mark::Mark;
+use super::peer::Load;
 use super::pointed::Message;
 use super::told::Target;
 
@@ -45,6 +46,8 @@ pub(crate) struct Planned {
     pub tells: bool,
     /// Whether the first put of a message says where it lies, between ranks that may.
     pub points: bool,
+    /// How a message lies in the ranks' shuttle, if it is one that may go by it.
+    pub load: Option<Load>,
     /// A hash of all that ranks must agree on about how it runs.
     pub hash: u32,
     /// What of the output is written past the caches.
@@ -79,6 +82,12 @@ impl Planned {
             (of.unanswered.as_ref()).is_some_and(|unanswered| Arc::ptr_eq(unanswered, plan))
         };
         Arc::ptr_eq(self, other) || is_of(self, other) || is_of(other, self)
+    }
+
+    /// Whether the first put of a message says where it lies, between ranks that may.
+    #[inline]
+    pub(super) fn says_where(&self) -> bool {
+        self.points || self.load.is_some()
     }
 
     /// Bytes of the larger buffer.
@@ -224,6 +233,7 @@ impl Planned {
             exchanges: Box::default(),
             tells: false,
             points: false,
+            load: None,
             hash: 0,
             past: None,
             direct: None,

@@ -8,6 +8,7 @@ mod posted;
 mod recorded;
 mod room;
 mod shown;
+mod shuttle;
 mod told;
 
 use std::collections::VecDeque;
@@ -28,6 +29,8 @@ pub(in crate::execute) use posted::Goes;
 pub(in crate::execute) use posted::most_held;
 pub(in crate::execute) use room::Room;
 use room::modulo;
+pub(in crate::execute) use shuttle::IN_SHUTTLE;
+pub(crate) use shuttle::Load;
 
 /// The window numbers of posted links.
 pub(crate) const SIGNAL_WINDOW: u32 = 0;
@@ -133,6 +136,7 @@ pub(crate) struct Peer {
     lines: lines::Lines,
     /// Who fills which slots since when.
     hands: hands::Hands,
+    shuttle: shuttle::Shuttle,
     /// Where the current put lies, and whether this rank has waited for it before its turn.
     pub lies: Lies,
     pub early: bool,
@@ -234,6 +238,15 @@ impl Own {
         }
     }
 
+    /// Bytes of the shuttle of each two ranks: where slots change hands, those into which nothing is put; 0 if there is none.
+    pub(crate) fn shuttle_bytes(&self) -> u64 {
+        let unused = self.arena.depth.saturating_sub(self.long_slots);
+        match self.swaps && self.half_bytes > 0 {
+            true => u64::from(unused) * self.arena.slot_bytes,
+            false => 0,
+        }
+    }
+
     /// The same where all ranks' cores are known to have a cache of so many bytes each.
     pub(crate) fn with_core_cache(self, bytes: u64) -> Self {
         let long_slots = self.arena.long_slots(bytes);
@@ -276,6 +289,7 @@ impl Peer {
             current: 0,
             lines: lines::Lines::default(),
             hands: hands::Hands::default(),
+            shuttle: shuttle::Shuttle::default(),
             lies: Lies::Here,
             early: false,
             asked: 0,
@@ -356,13 +370,13 @@ impl Peer {
         if self.lies == Lies::There {
             return self.far_slot(own);
         }
-        self.current
+        self.current_plainly()
     }
 
     /// The same between plain memories, where it lies here.
     #[inline]
     pub(super) fn current_plainly(&self) -> u64 {
-        self.current
+        self.brought().unwrap_or(self.current)
     }
 
     /// Where the flag's line of the put that was waited for last has room.

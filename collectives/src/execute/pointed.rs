@@ -16,6 +16,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::peer::IN_SHUTTLE;
 use super::windows::{Mapped, Windows};
 use crate::error::{Error, Result};
 
@@ -54,7 +55,7 @@ impl Message {
         [number, offset]: [u64; 2],
         bytes: u64,
     ) -> Result<Self> {
-        if number == 0 {
+        if number == 0 || [number, offset] == IN_SHUTTLE {
             return Ok(Self::InSlots);
         }
         let is_in = |window: &Mapped| {

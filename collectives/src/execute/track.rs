@@ -179,7 +179,7 @@ impl Track {
             let Some(op) = self.queue.front().filter(|_| self.can_run_directly(common)) else {
                 return Ok(None);
             };
-            self.number = common.number_next(&op.planned);
+            self.number = common.number_next(&op.planned, false);
             common.prepare(&op.planned)?;
             let direct = op.planned.direct.as_ref();
             let due = direct.is_some_and(|direct| common.begin(&op.planned, direct));
@@ -242,7 +242,7 @@ impl Track {
         if direct.scratch > common.scratch_bytes() {
             common.prepare(planned).ok()?;
         }
-        self.number = common.number_next(planned);
+        self.number = common.number_next(planned, false);
         let due = common.begin(planned, direct);
         Some((self.number, due))
     }
@@ -377,7 +377,7 @@ impl Track {
                 self.emitted += self.batch.len() as u64;
                 return Ok(true);
             }
-            self.number = common.number_next(&op.planned);
+            self.number = common.number_next(&op.planned, self.deferred.is_some());
             common.answers.lowered();
             common.prepare(&op.planned)?;
             if common.posted {
@@ -422,7 +422,7 @@ impl Track {
     }
 
     /// Whether nothing that a peer is to tell is waited for. Takes what it has told.
-    fn is_told(&mut self, common: &Common) -> Result<bool> {
+    fn is_told(&mut self, common: &mut Common) -> Result<bool> {
         let Some(after) = self.untold else {
             return Ok(true);
         };
@@ -437,6 +437,7 @@ impl Track {
             target.tell(common.peers[target.root as usize].told(&common.own))?;
         } else if let PlanOp::Recv { from } = op.planned.program.op {
             let told = common.peers[from as usize].told(&common.own);
+            common.peers[from as usize].hear(told);
             let bytes = op.planned.bytes_of_buffer();
             op.message = match &op.message {
                 Message::InWindow { since, .. } => Message::Taken(pace_of(bytes, since.elapsed())),

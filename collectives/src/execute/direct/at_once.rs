@@ -91,39 +91,44 @@ fn put_to_all(moves: &[Move]) -> Option<Move> {
 
 /// What is taken from the put with which these begin, if it is nothing or one copy or sum.
 fn get(moves: &[Move], takes: bool) -> Option<Move> {
-    match *moves {
-        [
-            Move::Wait {
+    let looks = matches!(moves, [_, Move::Look { .. }, ..]);
+    let (wait, behind) = moves.split_first()?;
+    match (wait, &behind[usize::from(looks)..]) {
+        (
+            &Move::Wait {
                 from,
                 bytes,
                 land: None,
                 shown,
                 ..
             },
-            Move::Release { from: given, .. },
-            ..,
-        ] if given == from => Some(Move::Get {
+            [Move::Release { from: given, .. }, ..],
+        ) if *given == from => Some(Move::Get {
             from,
             bytes,
             uses: Uses::Nothing,
+            looks,
             takes,
             shown,
         }),
-        [
-            Move::Wait {
+        (
+            &Move::Wait {
                 from,
                 bytes,
                 land: None,
                 shown,
                 ..
             },
-            used @ (Move::Copy { .. } | Move::Reduce { .. }),
-            Move::Release { from: given, .. },
-            ..,
-        ] if given == from => Some(Move::Get {
+            [
+                used @ (Move::Copy { .. } | Move::Reduce { .. }),
+                Move::Release { from: given, .. },
+                ..,
+            ],
+        ) if *given == from => Some(Move::Get {
             from,
             bytes,
-            uses: uses(used, from, bytes),
+            uses: uses(*used, from, bytes),
+            looks,
             takes,
             shown,
         }),
@@ -176,9 +181,10 @@ impl Running {
                     from,
                     bytes,
                     uses,
+                    looks,
                     takes,
                     shown,
-                } if common.take_at_once(op, from, bytes, [takes, shown]) => {
+                } if common.take_at_once(op, from, bytes, [looks, takes, shown]) => {
                     let used = match uses {
                         Uses::Nothing => 0,
                         Uses::Copy { dst } => {
@@ -189,17 +195,20 @@ impl Running {
                             1
                         }
                         Uses::Step => {
-                            let step = &op.direct.moves[next + 2];
-                            if common.compute(step, op.planned, &bases).is_err() {
-                                next += 2;
+                            let at = next + 2 + usize::from(looks);
+                            if common
+                                .compute(&op.direct.moves[at], op.planned, &bases)
+                                .is_err()
+                            {
+                                next = at;
                                 break;
                             }
                             1
                         }
                     };
                     common.give_back_at_once(from);
-                    // Past itself, the wait, what uses it and the release.
-                    Some(3 + used)
+                    // Past itself, the wait, the look, what uses it and the release.
+                    Some(3 + usize::from(looks) + used)
                 }
                 // What fails does so again by itself, which says why.
                 Move::Copy { .. } | Move::Reduce { .. } => {
@@ -237,6 +246,9 @@ impl Common {
         }
         let words = (peer.signed != op.number).then_some(op.words);
         peer.signed = op.number;
+        if op.planned.load.is_some() {
+            peer.point(own, *peer.says());
+        }
         peer.fetch_ahead(plain, bytes.into());
         let Line { flag, counter } = peer.raises(flag);
         peer.sent += 1;
@@ -279,7 +291,7 @@ impl Common {
         op: &Bound<'_>,
         from: u32,
         bytes: u32,
-        [takes, shown]: [bool; 2],
+        [looks, takes, shown]: [bool; 3],
     ) -> bool {
         let own = &self.own;
         let peer = &mut self.peers[from as usize];
@@ -297,6 +309,9 @@ impl Common {
         peer.compared = op.number;
         if shown {
             peer.take_shown(own, Blocks::NONE, bytes.into());
+        }
+        if looks {
+            peer.hear(peer.told(own));
         }
         match (takes, shown) {
             (true, true) => peer.fetch_shown_later(own, bytes.into()),

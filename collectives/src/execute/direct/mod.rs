@@ -118,7 +118,7 @@ enum Move {
         land: Option<Spot>,
         shown: bool,
     },
-    /// Of a long message's first put, which has come: whether the message lies in a window, and is taken from there.
+    /// Of a message's first put, which has come: where the message lies. What lies in a window is taken from there.
     Look { from: u32 },
     /// Copies a put of a rank to where it may have landed already.
     Land {
@@ -150,12 +150,13 @@ enum Move {
     Put { to: u32, src: Spot, bytes: u32 },
     /// The same of a group that is shown.
     PutToAll { src: Spot, bytes: u32 },
-    /// Waits for a small put, `uses` it and gives it back, likewise. Of a plan that only `takes` puts more
+    /// Waits for a small put, `looks` where it lies, `uses` it and gives it back, likewise. Of a plan that only `takes` puts more
     /// may be there already.
     Get {
         from: u32,
         bytes: u32,
         uses: Uses,
+        looks: bool,
         takes: bool,
         shown: bool,
     },

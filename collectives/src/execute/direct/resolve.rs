@@ -135,7 +135,7 @@ impl Resolving<'_> {
                     land: None,
                     shown: self.planned.shows(*blocks),
                 });
-                if self.planned.points && piece == 0 {
+                if self.planned.says_where() && piece == 0 {
                     self.moves.push(Move::Look { from: *from });
                 }
             }

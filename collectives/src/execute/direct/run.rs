@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::execute::common::Common;
 use crate::execute::op::Planned;
 use crate::execute::peer::{Goes, Line, Own, Peer, Way, pace_of};
-use crate::execute::pointed::{IN_SLOTS, Message};
+use crate::execute::pointed::Message;
 
 /// A call that runs directly.
 #[derive(Debug, Default)]
@@ -522,8 +522,8 @@ impl Common {
         if let Some(plain) = peer.plain(0) {
             peer.fetch_ahead(plain, bytes);
         }
-        if op.planned.points && words.is_some() && peer.may_point() {
-            peer.point(own, IN_SLOTS);
+        if op.planned.says_where() && words.is_some() && peer.may_point() {
+            peer.point(own, *peer.says());
         }
         let Line { flag, counter } = peer.raised(own);
         peer.sent += 1;
@@ -665,8 +665,10 @@ impl Common {
         if !peer.may_point() {
             return Ok(false);
         }
+        let said = peer.told(own);
+        peer.hear(said);
         let bytes = planned.bytes_of_buffer();
-        let message = Message::of(&self.windows, from, peer.told(own), bytes);
+        let message = Message::of(&self.windows, from, said, bytes);
         let Message::InWindow {
             address,
             window,

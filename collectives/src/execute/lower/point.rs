@@ -5,14 +5,14 @@ use unisono_plan::{Action, Blocks, Buffer, Op as PlanOp, Place};
 
 use super::{Lowering, Waiting, is_past};
 use crate::execute::op::Op;
-use crate::execute::pointed::{IN_SLOTS, Message};
+use crate::execute::pointed::Message;
 
 impl Lowering<'_> {
     /// Before the first signal of a message: says where it lies.
     pub(super) fn point(&mut self, op: &Op, to: u32) {
         let peer = &self.peers[to as usize];
-        if op.planned.points && peer.may_point() {
-            let told = op.ends.as_deref().unwrap_or(&IN_SLOTS);
+        if op.planned.says_where() && peer.may_point() {
+            let told = op.ends.as_deref().unwrap_or_else(|| peer.says());
             self.tell(to, told);
         }
     }
@@ -39,7 +39,7 @@ impl Lowering<'_> {
     /// Whether a step hangs on where the message lies, which its sender has not said yet.
     pub(super) fn hangs_on_message(&self, op: &Op, action: &Action) -> bool {
         matches!(op.message, Message::Untold)
-            && op.planned.points
+            && op.planned.says_where()
             && !matches!(action, Action::Wait { .. })
             && matches!(op.planned.program.op, PlanOp::Recv { from } if self.peers[from as usize].may_point())
     }

@@ -1,6 +1,7 @@
 //! Where the flags and counters of a pair lie for the CPU, and its small puts: worked out once, as each short call
 //! needs some of them.
 
+use super::shuttle::Shuttle;
 use super::{Fetch, Own, Peer, Way, modulo};
 use crate::arena::{self, COUNTER, Counter, INLINE, INLINE_OFFSET, LINE};
 use crate::execute::direct::flag::{self, fetch_to_read, fetch_to_write};
@@ -33,8 +34,17 @@ pub(super) struct Lines {
     shown: Line,
     shown_small: u64,
     shown_slots: u64,
+    /// The shuttle.
+    shuttle: u64,
     /// Where the peer's memory is as plain as this rank's.
     plain: Option<Plain>,
+}
+
+impl Lines {
+    /// Where the shuttle lies.
+    pub(super) fn shuttle(&self) -> u64 {
+        self.shuttle
+    }
 }
 
 /// How small puts go between this rank and a peer whose memory is mapped and the CPU's, as its own is.
@@ -130,8 +140,10 @@ impl Peer {
             },
             shown_small: shows_slots + arena.small(self.rank, 0),
             shown_slots: shows_slots,
+            shuttle: self.shuttle_at(own),
             plain: Plain::of(self, own),
         };
+        self.shuttle = Shuttle::of(own.rank, self.rank);
     }
 
     /// How a put of so many bytes goes, either way, if it is a small one between plain memories.
@@ -160,7 +172,9 @@ impl Peer {
     pub(in crate::execute) fn fills_plainly(&self, plain: Plain, bytes: u32) -> u64 {
         match u64::from(bytes) <= INLINE {
             true => self.in_line(plain.flag_of(self.sent), true),
-            false => self.small(plain.flag_of(self.filled()), !self.has_swapped()),
+            false => self
+                .loaded()
+                .unwrap_or_else(|| self.small(plain.flag_of(self.filled()), !self.has_swapped())),
         }
     }
 
@@ -211,7 +225,11 @@ impl Peer {
     pub(in crate::execute) fn fetch_ahead(&self, plain: Plain, bytes: u64) {
         let flag = plain.flag_of(self.sent + AHEAD);
         fetch_to_write(self.in_line(flag, true));
-        if bytes > INLINE && bytes <= plain.small_bytes && self.filled() > 0 {
+        if bytes > INLINE
+            && bytes <= plain.small_bytes
+            && self.filled() > 0
+            && self.loaded().is_none()
+        {
             let put = self.small(plain.flag_of(self.filled() + AHEAD), !self.has_swapped());
             for line in (0..bytes).step_by(LINE as usize) {
                 fetch_to_write(put + line);
@@ -225,7 +243,7 @@ impl Peer {
     #[inline]
     #[allow(unsafe_code, reason = "reads a flag")]
     pub(in crate::execute) fn fetch_later(&self, plain: Plain, bytes: u32) {
-        if u64::from(bytes) <= INLINE {
+        if u64::from(bytes) <= INLINE || self.brought().is_some() {
             return;
         }
         let later = plain.flag_of(self.received + LATER - 1);

@@ -75,11 +75,12 @@ impl Peer {
         }
     }
 
-    /// The same as the next put goes: what is the first in its slot since slots have changed hands needs but a flag.
+    /// The same as the next put goes: what is the first in its slot since slots have changed hands, or goes by the
+    /// shuttle, needs but a flag.
     #[inline]
     pub(in crate::execute) fn rooms_now(&self, own: &Own, room: Room) -> u32 {
         let rooms = self.rooms(own, room);
-        match self.filled() < u64::from(rooms) {
+        match self.filled() < u64::from(rooms) || self.loaded().is_some() {
             true => rooms.max(self.flags(own)),
             false => rooms,
         }
@@ -88,6 +89,11 @@ impl Peer {
     /// What the next put fills, in the peer's arena or (posted, or fetched) in this rank's own.
     #[inline]
     pub(in crate::execute) fn next_slot(&self, own: &Own, room: Room) -> u64 {
+        if room != Room::Line
+            && let Some(place) = self.loaded()
+        {
+            return place;
+        }
         let slot = own.slot_of(self.sent);
         match &self.way {
             Way::Mapped { .. } if room == Room::Line => {
