@@ -113,6 +113,10 @@ pub struct MemoryOptions {
     pub slots: u32,
     /// Whether ranks on CPUs may read each other's memory, where the system lets them: long messages then need no slots.
     pub single_copy: bool,
+    /// Whether slots change hands: whether two ranks on CPUs that put each other data, or answer each other's messages, fill
+    /// what they have read before. `None`: where all ranks' processors give a line to the core that reads it
+    /// ([`unisono_copy::hands_lines_on`]). One rank that does not is enough.
+    pub swap_slots: Option<bool>,
 }
 
 impl Default for MemoryOptions {
@@ -122,6 +126,7 @@ impl Default for MemoryOptions {
             slot: None,
             slots: 8,
             single_copy: true,
+            swap_slots: None,
         }
     }
 }

@@ -104,6 +104,7 @@ const SUITES: &[Suite] = &[
         before: &[],
     },
     of_tests!("random"),
+    of_tests!("hands"),
     of_tests!("death"),
     of_tests!("strays"),
     of_tests!("progress"),

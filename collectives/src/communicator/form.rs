@@ -71,7 +71,7 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
             reads: reads::of_all(&[None]),
             shares: Ok(()),
             core_cache: 0,
-            hands_on: false,
+            swaps: false,
         }
     };
     let stream = world.device.stream(0)?;
@@ -80,7 +80,7 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
         Own::new(forming.rank, forming.arena)
             .that_shows(peers.shares.is_ok())
             .with_core_cache(peers.core_cache)
-            .that_swaps(peers.hands_on),
+            .that_swaps(peers.swaps),
         peers.peers,
         world.device.clone(),
         stream,
@@ -133,8 +133,8 @@ struct Connected {
     shares: std::result::Result<(), String>,
     /// Bytes of the cache that each core has for itself, the least of all ranks'; 0 if one does not know.
     core_cache: u64,
-    /// Whether all ranks' processors hand lines on.
-    hands_on: bool,
+    /// Whether slots change hands on all ranks.
+    swaps: bool,
 }
 
 struct Forming<'a> {
@@ -264,7 +264,7 @@ impl<'a> Forming<'a> {
                 .map(|offer| offer.core_cache)
                 .min()
                 .unwrap_or(0),
-            hands_on: offers.iter().all(|offer| offer.hands_on),
+            swaps: offers.iter().all(|offer| offer.swaps),
             speeds: offers.iter().map(|offer| offer.speed).collect(),
             records: offers.iter().map(|offer| offer.records).collect(),
             fetches,
@@ -458,7 +458,8 @@ impl<'a> Forming<'a> {
             slot_bytes: self.arena.slot_bytes,
             is_plain: self.is_plain(),
             core_cache: unisono_copy::core_cache(),
-            hands_on: unisono_copy::hands_lines_on(),
+            swaps: (self.world.options.memory.swap_slots)
+                .unwrap_or_else(unisono_copy::hands_lines_on),
             speed: self.speed(),
             support: Support::of(&self.world.device),
             records: Records::of(&self.world.device, kinds),

@@ -14,8 +14,8 @@ pub(super) struct Offer {
     pub is_plain: bool,
     /// Bytes of the cache that each of its cores has for itself, or 0.
     pub core_cache: u64,
-    /// Whether its processor hands lines on: see [`unisono_copy::hands_lines_on`].
-    pub hands_on: bool,
+    /// Whether slots may change hands.
+    pub swaps: bool,
     pub speed: RankSpeed,
     pub support: Support,
     pub records: Records,
@@ -36,7 +36,7 @@ impl Offer {
         out.extend_from_slice(&self.slot_bytes.to_le_bytes());
         out.push(u8::from(self.is_plain));
         out.extend_from_slice(&self.core_cache.to_le_bytes());
-        out.push(u8::from(self.hands_on));
+        out.push(u8::from(self.swaps));
         out.extend_from_slice(&self.speed.reduce.to_le_bytes());
         out.extend_from_slice(&self.speed.cores.to_le_bytes());
         self.support.put(&mut out);
@@ -58,7 +58,7 @@ impl Offer {
             slot_bytes: reader.u64()?,
             is_plain: reader.u8()? != 0,
             core_cache: reader.u64()?,
-            hands_on: reader.u8()? != 0,
+            swaps: reader.u8()? != 0,
             speed: RankSpeed {
                 reduce: reader.u64()?,
                 cores: reader.u32()?,
@@ -113,7 +113,7 @@ mod tests {
             slot_bytes: speed.0,
             is_plain: slots.is_multiple_of(2),
             core_cache: speed.0 / 3,
-            hands_on: slots.is_multiple_of(3),
+            swaps: slots.is_multiple_of(3),
             speed: RankSpeed {
                 reduce: speed.0,
                 cores: speed.1,
@@ -139,7 +139,7 @@ mod tests {
             let came = Offer::parse(&bytes).expect("it is whole");
             prop_assert_eq!(came.encode(), bytes.clone());
             prop_assert_eq!((came.slots, came.slot_bytes), (sent.slots, sent.slot_bytes));
-            prop_assert_eq!((came.core_cache, came.hands_on), (sent.core_cache, sent.hands_on));
+            prop_assert_eq!((came.core_cache, came.swaps), (sent.core_cache, sent.swaps));
             prop_assert_eq!((came.direct, came.staged), (sent.direct, sent.staged));
             prop_assert_eq!((came.support, came.records), (sent.support, sent.records));
             prop_assert_eq!((came.bell, came.process), (sent.bell, sent.process));

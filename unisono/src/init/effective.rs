@@ -58,6 +58,7 @@ pub(super) fn options(init: &Init, effective: &Effective) -> Result<InitOptions,
         slot: cluster.memory.slot.map(Bytes::get),
         slots: cluster.memory.slots,
         single_copy: cluster.memory.single_copy,
+        swap_slots: cluster.memory.swap_slots,
     };
     options.rules = rules::rules(&cluster.algorithms);
     if info.rank == 0 {

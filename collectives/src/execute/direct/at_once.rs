@@ -519,6 +519,7 @@ mod tests {
                         from: 1,
                         bytes: 4,
                         uses: Uses::Copy { dst: Spot(0) },
+                        looks: false,
                         takes: true,
                         shown: false,
                     }
@@ -529,6 +530,7 @@ mod tests {
                         from: 1,
                         bytes: 0,
                         uses: Uses::Nothing,
+                        looks: false,
                         takes: true,
                         shown: false,
                     }

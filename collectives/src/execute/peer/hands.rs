@@ -78,3 +78,202 @@ impl Peer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use unisono_plan::Blocks;
+
+    use super::super::shuttle::IN_SHUTTLE;
+    use super::super::{Fetch, Load, Near};
+    use super::*;
+    use crate::arena::{Arena, INLINE};
+
+    const ARENA: Arena = Arena {
+        ranks: 2,
+        depth: 8,
+        slot_bytes: 64 << 10,
+    };
+
+    /// What a rank does for a call.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Exchange,
+        Send(Load),
+        Receive(Load),
+        Put(u64),
+        Take(u64),
+    }
+
+    /// One of two ranks.
+    struct Rank {
+        own: Own,
+        peer: Peer,
+        steps: VecDeque<Step>,
+        /// Puts that have come: where they lie, their bytes, and what their message says.
+        come: VecDeque<(u64, u64, [u64; 2])>,
+        /// Credits that have come.
+        credits: u64,
+    }
+
+    fn rank(rank: u32) -> Rank {
+        let own = Own::new(rank, ARENA).that_swaps(true);
+        let [signal, slots] = [1, 2].map(|part| part << (40 + rank));
+        let [far_signal, far_slots] = [1, 2].map(|part| part << (41 - rank));
+        let way = Way::Mapped {
+            signal: far_signal << 4,
+            slots: far_slots,
+            bell: 0,
+            inline: true,
+            fetch: Fetch::default(),
+        };
+        let near = Near {
+            signal: signal << 4,
+            signal_host: signal << 4,
+            slots,
+            plain: true,
+            ..Near::default()
+        };
+        let mut peer = Peer::new(1 - rank, way, near);
+        peer.set_lines(&own);
+        Rank {
+            own,
+            peer,
+            steps: VecDeque::new(),
+            come: VecDeque::new(),
+            credits: 0,
+        }
+    }
+
+    impl Rank {
+        /// Does the next step, if it can, with what the other has; what is put is kept `apart` from what lies in memory.
+        fn go_on(&mut self, other: &mut Rank, lies: &mut Vec<(u64, u64)>) -> bool {
+            let Some(step) = self.steps.front().copied() else {
+                return false;
+            };
+            match step {
+                Step::Exchange => self.peer.swap_slots(&self.own),
+                Step::Send(load) => self.peer.send_message(load, false),
+                Step::Receive(load) => self.peer.receive_message(load),
+                Step::Put(bytes) => {
+                    let rooms = self.peer.rooms_of(&self.own, bytes);
+                    if let Some(credits) = self.peer.lacks_credits(&self.own, rooms) {
+                        if credits > self.credits {
+                            return false;
+                        }
+                        self.peer.have_credits(credits);
+                    }
+                    let room = self.peer.room(&self.own, bytes);
+                    let place = self.peer.next_slot(&self.own, room);
+                    let says = *self.peer.says();
+                    self.peer.sent += 1;
+                    if bytes > INLINE {
+                        let is_apart =
+                            |&(at, long): &(u64, u64)| place >= at + long || at >= place + bytes;
+                        assert!(lies.iter().all(is_apart), "{bytes} B at {place:x}");
+                        lies.push((place, bytes));
+                    }
+                    other.come.push_back((place, bytes, says));
+                }
+                Step::Take(bytes) => {
+                    let Some((place, put, says)) = self.come.pop_front() else {
+                        return false;
+                    };
+                    assert_eq!(put, bytes);
+                    self.peer.take(&self.own, Blocks::NONE, bytes);
+                    if says == IN_SHUTTLE {
+                        self.peer.hear(says);
+                    }
+                    if bytes > INLINE {
+                        assert_eq!(self.peer.current_slot(&self.own), place);
+                        lies.retain(|&(at, _)| at != place);
+                    }
+                    other.credits += u64::from(self.peer.give_back(&self.own));
+                }
+            }
+            self.steps.pop_front();
+            true
+        }
+    }
+
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, end: usize) -> usize {
+            self.0 = (self.0)
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as usize % end
+        }
+    }
+
+    /// Exchanges, calls in which one puts, and messages, in any order and at any pace: both ends know where each put lies,
+    /// none is written where another still lies, and nobody waits for ever.
+    #[test]
+    fn all_puts_find_room_of_their_own() {
+        const CALLS: usize = 40_000;
+        let mut random = Random(3);
+        let mut ranks = [rank(0), rank(1)];
+        let half = ARENA.half_bytes();
+        let sizes = [4, 33, 1024, 1025, half, half + 64, ARENA.slot_bytes];
+        let (mut lies, mut in_shuttle) = (Vec::new(), 0);
+        for _ in 0..CALLS {
+            let bytes = sizes[random.below(sizes.len())];
+            let puts = 1 + random.below(12);
+            let from = random.below(2);
+            match random.below(4) {
+                0 => {
+                    for rank in &mut ranks {
+                        rank.steps.push_back(Step::Exchange);
+                        // As many are under way as there is room for whatever credits are still to come.
+                        let ahead = puts.min(2);
+                        let put = (0..puts + ahead).flat_map(|at| {
+                            let put = (at < puts).then_some(Step::Put(bytes));
+                            put.into_iter()
+                                .chain((at >= ahead).then_some(Step::Take(bytes)))
+                        });
+                        rank.steps.extend(put);
+                    }
+                }
+                1 => {
+                    let put = [Step::Put(bytes), Step::Take(bytes)];
+                    for (rank, step) in [(from, put[0]), (1 - from, put[1])] {
+                        ranks[rank].steps.extend(vec![step; puts]);
+                    }
+                }
+                _ if bytes > INLINE => {
+                    let puts = puts.min((ranks[0].own.shuttle_bytes() / bytes) as usize);
+                    let load = Load {
+                        stride: bytes.next_multiple_of(64),
+                        puts: puts as u64,
+                    };
+                    let of = [
+                        [Step::Send(load), Step::Put(bytes)],
+                        [Step::Receive(load), Step::Take(bytes)],
+                    ];
+                    for (rank, [begin, step]) in [(from, of[0]), (1 - from, of[1])] {
+                        ranks[rank].steps.push_back(begin);
+                        ranks[rank].steps.extend(vec![step; puts]);
+                    }
+                }
+                _ => {}
+            }
+            // Some calls are left for later, and one rank is ahead of the other.
+            let mut patience = random.below(60);
+            while patience > 0 || ranks.iter().any(|rank| rank.steps.len() > 200) {
+                patience = patience.saturating_sub(1);
+                let [a, b] = &mut ranks;
+                let (first, second) = match random.below(3) {
+                    0 => (a, b),
+                    _ => (b, a),
+                };
+                let moved = first.go_on(second, &mut lies) || second.go_on(first, &mut lies);
+                let is_over = first.steps.is_empty() && second.steps.is_empty();
+                assert!(moved || is_over, "both wait for ever");
+                in_shuttle += usize::from(first.peer.loaded().is_some());
+            }
+        }
+        assert!(in_shuttle > 0, "none went by the shuttle");
+    }
+}

@@ -60,6 +60,9 @@ pub struct Memory {
     /// Whether ranks on CPUs read each other's memory for long messages, where the system lets them, so that bytes are
     /// copied once (default: true). Else they go through slots.
     pub single_copy: bool,
+    /// Whether two ranks on CPUs that send each other data fill slots that they have read before (default: where the
+    /// processors of all give a line to the core that reads it, as Intel's do). One rank that does not is enough.
+    pub swap_slots: Option<bool>,
 }
 
 impl Default for Memory {
@@ -69,6 +72,7 @@ impl Default for Memory {
             slot: None,
             slots: 8,
             single_copy: true,
+            swap_slots: None,
         }
     }
 }
