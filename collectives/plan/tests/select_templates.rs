@@ -230,6 +230,7 @@ fn interleaved_ranks_get_an_order_that_only_counts_where_it_matters() {
         from_one: slow,
         from_memory: slow,
         added: slow,
+        summed: slow,
         from_cache: slow,
     };
     let readable = fabric.clone().with_reads(Ok(reads));

@@ -35,6 +35,10 @@ const COPIED_BYTES_PER_SECOND: u64 = 9_000_000_000;
 /// (`cargo xtask reduction`, operands of 256 KiB, a third of what is read and written). It is less here, since one
 /// operand of all, the rank's own input, comes from memory.
 const ADDED_BYTES_PER_SECOND: u64 = 20_000_000_000;
+/// What comes from memory besides, where no cache holds it, and goes there: the rank's own operand and the sums. A Xeon's two
+/// ranks took 10 to 12 ms for a reduce_scatter of 64 MiB so, of which reads and additions of what was read are 8
+/// (`--ops reduce_scatter --sizes 64M --ranks 2`, with `mesh_read` forced; `mesh_one_shot` took 9 to 10).
+const SUMMED_BYTES_PER_SECOND: u64 = 15_000_000_000;
 /// What comes from the first-level cache of a core that has just written it and will write it again:
 /// `--ops broadcast --sizes 64K --ranks 2`.
 const CACHED_BYTES_PER_SECOND: u64 = 1_000_000_000;
@@ -57,6 +61,7 @@ pub(super) fn speed() -> Reads {
         from_memory: Rate::bytes_per_second(BYTES_PER_SECOND),
         copied_from_memory: Rate::bytes_per_second(COPIED_BYTES_PER_SECOND),
         added: Rate::bytes_per_second(ADDED_BYTES_PER_SECOND),
+        summed: Rate::bytes_per_second(SUMMED_BYTES_PER_SECOND),
         from_cache: Rate::bytes_per_second(CACHED_BYTES_PER_SECOND),
     }
 }

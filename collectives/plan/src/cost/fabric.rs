@@ -169,6 +169,8 @@ pub struct Reads {
     pub copied_from_memory: Rate,
     /// Bytes added up that have just been read, hence lie in the core's cache.
     pub added: Rate,
+    /// Bytes of a rank's own operand of them, and of the sums, where no cache holds these.
+    pub summed: Rate,
     /// Bytes read from the first-level cache of the core that has just written them: each line comes from there, and has
     /// to be taken back when that core writes it again.
     pub from_cache: Rate,
@@ -409,6 +411,7 @@ impl Fabric {
             from_memory: reads.from_memory.shared(self.crowd),
             copied_from_memory: reads.copied_from_memory.shared(self.crowd),
             added: reads.added.shared(self.crowd),
+            summed: reads.summed.shared(self.crowd),
             // Once for all of a core: then its own cache has them.
             from_cache: reads.from_cache,
         })

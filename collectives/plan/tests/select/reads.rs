@@ -17,26 +17,26 @@ fn with_own_core(ranks: u32, of_own_core: u64) -> Fabric {
         from_one: Rate::bytes_per_second(5_000_000_000),
         from_memory: Rate::bytes_per_second(6_000_000_000),
         added: Rate::bytes_per_second(8_000_000_000),
+        summed: Rate::bytes_per_second(13_000_000_000),
         from_cache: Rate::bytes_per_second(1_000_000_000),
     }))
 }
 
 #[test]
 fn sums_are_read_where_no_cache_holds_all_inputs() {
-    for op in [Op::ReduceScatter, Op::AllReduce] {
-        for ranks in [2, 4, 8] {
-            let fabric = readable(ranks);
-            let is_read = |bytes| {
-                let got = select(&request(op, bytes), &fabric, &Overrides::NONE);
-                got.unwrap().winner().plan == Plan::Flat(Algorithm::MeshRead)
-            };
-            assert!(is_read(64 * MIB), "{op} {ranks}");
-            assert!(!is_read(MIB / 2), "{op} {ranks}");
-            // In pieces that a core's cache holds, each in one read of each peer.
-            let got = select(&request(op, 64 * MIB), &fabric, &Overrides::NONE);
-            let pieces = got.unwrap().winner().pieces;
-            assert_eq!(pieces, 64 * 8 / u64::from(ranks), "{op} {ranks}");
-        }
+    let chosen = |op, ranks, bytes| {
+        let got = select(&request(op, bytes), &readable(ranks), &Overrides::NONE);
+        let got = got.unwrap();
+        (got.winner().plan, got.winner().pieces)
+    };
+    let read = Plan::Flat(Algorithm::MeshRead);
+    // In pieces that a core's cache holds, each in one read of each peer.
+    assert_eq!(chosen(Op::ReduceScatter, 8, 64 * MIB), (read, 64));
+    assert_ne!(chosen(Op::ReduceScatter, 8, MIB / 2).0, read);
+    // Of few ranks each has much of its own to bring from memory, and all read the sums of an all_reduce from there.
+    assert_ne!(chosen(Op::ReduceScatter, 2, 64 * MIB).0, read);
+    for ranks in [2, 4, 8] {
+        assert_ne!(chosen(Op::AllReduce, ranks, 64 * MIB).0, read);
     }
     // More ranks have more inputs, which fill the caches sooner.
     let stalls = |ranks, bytes| {

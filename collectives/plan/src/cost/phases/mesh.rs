@@ -179,13 +179,18 @@ pub(super) fn reads(work: &mut Work, op: Op, m: &Message<'_>) {
     };
     work.signals(mesh, 2);
     work.rounds(read.with_fan(fan), 1, bytes, Overlap::Latency);
+    // As much of some bytes as of all that comes.
+    let fetched = in_memory(m.s, m.fabric.ranks());
+    let in_memory_of = |bytes: Ratio| {
+        let part = fetched.times(bytes.num).over(bytes.den);
+        part.times(m.s.den).over(m.s.num.max(1))
+    };
     if op.reduces() {
-        work.added_ps += reads.added.time(m.rest);
-    } else if op != Op::AllToAll {
-        // As much of what is read as of all that comes.
-        let fetched = in_memory(m.s, m.fabric.ranks());
-        let part = fetched.times(all.num).over(all.den);
-        work.stalled_ps += rate.time(part.times(m.s.den).over(m.s.num.max(1)));
+        work.added_ps += reads.added.time(m.rest) + reads.summed.time(in_memory_of(m.share));
+    }
+    // What is read and kept as it is, the sums of all others too.
+    if !op.reduces() && op != Op::AllToAll || op == Op::AllReduce {
+        work.stalled_ps += rate.time(in_memory_of(all));
     }
     if op == Op::AllReduce {
         work.signals(mesh, 1);
