@@ -25,19 +25,36 @@ fn with_own_core(ranks: u32, of_own_core: u64) -> Fabric {
 #[test]
 fn sums_are_read_where_no_cache_holds_all_inputs() {
     let chosen = |op, ranks, bytes| {
-        let got = select(&request(op, bytes), &readable(ranks), &Overrides::NONE);
-        let got = got.unwrap();
+        let reads = Reads {
+            rate: Rate::bytes_per_second(7_000_000_000),
+            from_memory: Rate::bytes_per_second(7_000_000_000),
+            added: Rate::bytes_per_second(20_000_000_000),
+            ..readable(ranks).reads().unwrap()
+        };
+        let fabric = shared_memory(ranks, 2).with_reads(Ok(reads));
+        let got = select(&request(op, bytes), &fabric, &Overrides::NONE).unwrap();
         (got.winner().plan, got.winner().pieces)
     };
     let read = Plan::Flat(Algorithm::MeshRead);
     // In pieces that a core's cache holds, each in one read of each peer.
     assert_eq!(chosen(Op::ReduceScatter, 8, 64 * MIB), (read, 64));
-    assert_ne!(chosen(Op::ReduceScatter, 8, MIB / 2).0, read);
-    // Of few ranks each has much of its own to bring from memory, and all read the sums of an all_reduce from there.
-    assert_ne!(chosen(Op::ReduceScatter, 2, 64 * MIB).0, read);
-    for ranks in [2, 4, 8] {
-        assert_ne!(chosen(Op::AllReduce, ranks, 64 * MIB).0, read);
-    }
+    assert_ne!(chosen(Op::ReduceScatter, 8, MIB / 8).0, read);
+    // All read the sums of an all_reduce from memory: another 28 of 56 MiB at 6 GB/s.
+    let reduced = |bytes| time(Algorithm::MeshRead, Op::AllReduce, bytes, 1, &readable(2));
+    let stalled = u128::from(28 * MIB) * 1_000 / 6;
+    assert!(reduced(64 * MIB) > 8 * reduced(8 * MIB) + 9 * stalled / 10);
+    // Each brings its own part from there too, unless caches hold it.
+    let took = |summed, bytes| {
+        let reads = Reads {
+            summed: Rate::bytes_per_second(summed),
+            ..readable(2).reads().unwrap()
+        };
+        let fabric = shared_memory(2, 2).with_reads(Ok(reads));
+        time(Algorithm::MeshRead, Op::ReduceScatter, bytes, 1, &fabric)
+    };
+    let longer = |bytes| took(10_000_000_000, bytes) - took(20_000_000_000, bytes);
+    assert_eq!(longer(8 * MIB), 0);
+    assert_near(longer(64 * MIB), u128::from(28 * MIB) * 50);
     // More ranks have more inputs, which fill the caches sooner.
     let stalls = |ranks, bytes| {
         let mesh =
