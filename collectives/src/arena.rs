@@ -29,6 +29,9 @@
 //! take less of the cache, find D places among the slots to send from, which such ranks do not need, as running ahead is
 //! worth more to them ([`Arena::half_bytes`]).
 //!
+//! Where slots change hands, two ranks fill in turns those that are named after the one and after the other, and the slots that
+//! long puts do not go round in are the shuttle of their messages ([`Peer::swap_slots`](crate::execute::Peer::swap_slots)).
+//!
 //! Where a device's streams record graphs, the signal part has three such sets of blocks one after another.
 //! The second and the third are for recorded calls alone: data flags, and credits in the places of data
 //! flags, one a slot. Their slots are the half from which posted links send and peers fetch, and in which CPUs put what

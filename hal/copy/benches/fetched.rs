@@ -1,5 +1,6 @@
 //! Copies of what another core has just written, through its caches or past them, by this crate and by `memcpy`, in the
-//! same run. Only the copy is timed, not the writing.
+//! same run. Only the copy is timed, not the writing. Then how long it takes to write again what the other core has read, and
+//! what this core has read itself.
 //!
 //! `cargo bench -p unisono-copy --bench fetched`
 #![allow(unsafe_code, reason = "copies take addresses")]
@@ -38,10 +39,10 @@ fn bind(core: usize) {
     let _ = sched_setaffinity(None, &set);
 }
 
-/// Writes what it has, whenever it is asked.
-fn write(Shared(room): Shared, by: Copy, turns: &Turns) {
+/// Writes what it has, whenever it is asked, or `reads` what is there.
+fn other(Shared(room): Shared, by: Copy, reads: bool, turns: &Turns) {
     bind(1);
-    let source = vec![7_u8; SIZE];
+    let mut source = vec![7_u8; SIZE];
     for turn in 1.. {
         let asked = loop {
             match turns.asked.load(Ordering::Acquire) {
@@ -53,8 +54,24 @@ fn write(Shared(room): Shared, by: Copy, turns: &Turns) {
             return;
         }
         // SAFETY: the room holds as much, and the other thread waits.
-        unsafe { by(room, source.as_ptr(), SIZE) };
+        unsafe {
+            match reads {
+                true => by(source.as_mut_ptr(), room, SIZE),
+                false => by(room, source.as_ptr(), SIZE),
+            }
+        }
         turns.done.store(turn, Ordering::Release);
+    }
+}
+
+impl Turns {
+    /// Has the other do its part.
+    fn ask(&self, turn: &mut u64) {
+        *turn += 1;
+        self.asked.store(*turn, Ordering::Release);
+        while self.done.load(Ordering::Acquire) < *turn {
+            spin_loop();
+        }
     }
 }
 
@@ -77,20 +94,20 @@ fn fetched(c: &mut Criterion) {
         group
             .measurement_time(Duration::from_secs(1))
             .sample_size(10);
-        for (name, copy) in [("memcpy", plain), ("copy", unisono_copy::copy as Copy)] {
+        for (name, copy) in [
+            ("memcpy", plain),
+            ("copy", unisono_copy::copy as Copy),
+            ("copy_fetched", unisono_copy::copy_fetched),
+        ] {
             let turns = &Turns::default();
             thread::scope(|scope| {
-                scope.spawn(move || write(room, by, turns));
+                scope.spawn(move || other(room, by, false, turns));
                 let mut turn = 0;
                 group.bench_function(BenchmarkId::from_parameter(name), |b| {
                     b.iter_custom(|count| {
                         let mut took = Duration::ZERO;
                         for _ in 0..count {
-                            turn += 1;
-                            turns.asked.store(turn, Ordering::Release);
-                            while turns.done.load(Ordering::Acquire) < turn {
-                                spin_loop();
-                            }
+                            turns.ask(&mut turn);
                             let begun = Instant::now();
                             // SAFETY: both hold as much, and the other thread waits.
                             unsafe { copy(target.as_mut_ptr(), room.0, SIZE) };
@@ -106,5 +123,49 @@ fn fetched(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, fetched);
+/// Room that one core has written and one has read, this one or the other, is written by this one.
+fn written_again(c: &mut Criterion) {
+    bind(0);
+    let mut room = vec![0_u8; SIZE];
+    let mut target = vec![1_u8; SIZE];
+    let room = Shared(room.as_mut_ptr());
+    let mut group = c.benchmark_group(format!("written again {SIZE} B"));
+    group.throughput(Throughput::Bytes(SIZE as u64));
+    group.warm_up_time(Duration::from_millis(200));
+    group
+        .measurement_time(Duration::from_secs(1))
+        .sample_size(10);
+    for (name, reads) in [
+        ("that the other has read", true),
+        ("that it has read", false),
+    ] {
+        let turns = &Turns::default();
+        thread::scope(|scope| {
+            scope.spawn(move || other(room, unisono_copy::copy, reads, turns));
+            let mut turn = 0;
+            group.bench_function(BenchmarkId::from_parameter(name), |b| {
+                b.iter_custom(|count| {
+                    let mut took = Duration::ZERO;
+                    for _ in 0..count {
+                        turns.ask(&mut turn);
+                        // SAFETY: both hold as much, and the other thread waits.
+                        unsafe {
+                            if !reads {
+                                unisono_copy::copy(target.as_mut_ptr(), room.0, SIZE);
+                            }
+                            let begun = Instant::now();
+                            unisono_copy::copy(room.0, target.as_ptr(), SIZE);
+                            took += begun.elapsed();
+                        }
+                    }
+                    took
+                });
+            });
+            turns.asked.store(STOP, Ordering::Release);
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, fetched, written_again);
 criterion_main!(benches);
