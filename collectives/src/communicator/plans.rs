@@ -248,9 +248,14 @@ impl Shared {
             },
             tells,
             points,
-            load: (in_slots && self.lane.shuttle_bytes > 0)
-                .then(|| Load::of(&program, &geometry, element, self.lane.shuttle_bytes))
-                .flatten(),
+            load: match key.op {
+                Op::Send { to: other } | Op::Recv { from: other }
+                    if in_slots && self.is_mapped(other) =>
+                {
+                    Load::of(&program, &geometry, element, self.lane.shuttle_bytes)
+                }
+                _ => None,
+            },
             hash: hash as u32,
             past: Past::of(
                 &program,

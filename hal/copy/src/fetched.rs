@@ -5,11 +5,13 @@
 //! time on a Xeon with AMX-FP16 (`cargo bench -p unisono-copy --bench fetched`). Stores are to whole lines, or all of that is
 //! lost again.
 
-use crate::{LINE, copy};
+use crate::copy;
 
 /// Runs of addresses that are copied side by side.
+#[cfg(target_arch = "x86_64")]
 const RUNS: usize = 4;
 /// From one of them to the next at most: a page.
+#[cfg(target_arch = "x86_64")]
 const APART: usize = 4096;
 /// From so many bytes on it is worth it.
 const WORTH: usize = 16 << 10;
@@ -51,6 +53,8 @@ fn is_faster() -> bool {
 #[target_feature(enable = "avx2")]
 unsafe fn copy_side_by_side(dst: *mut u8, src: *const u8, bytes: usize) {
     use core::arch::x86_64::{_mm256_loadu_si256, _mm256_store_si256};
+
+    use crate::LINE;
 
     debug_assert!(bytes >= WORTH, "each run has lines");
     let head = dst.align_offset(LINE);

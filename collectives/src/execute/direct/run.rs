@@ -348,7 +348,7 @@ impl Common {
                     let ways = &mut self.peers[self.own.rank as usize].ways;
                     // SAFETY: as below; what is filled is no place of the call's.
                     unsafe { fill(ways, dst, src, bytes) };
-                } else if is_fetched {
+                } else if u64::from(bytes) >= WORTH && is_fetched {
                     // SAFETY: as below.
                     unsafe { fetch(dst, src, bytes) };
                 } else if dst != src {

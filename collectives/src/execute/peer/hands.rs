@@ -208,6 +208,19 @@ mod tests {
         }
     }
 
+    /// Elsewhere nothing changes hands: what is the first put needs room like all others, and so does what a peer is told of
+    /// later.
+    #[test]
+    fn who_shares_no_memory_has_no_more_room() {
+        let mut rank = rank(0);
+        if let Way::Mapped { inline, .. } = &mut rank.peer.way {
+            *inline = false;
+        }
+        rank.peer.swap_slots(&rank.own);
+        let rooms = rank.peer.rooms_of(&rank.own, ARENA.slot_bytes);
+        assert_eq!(rooms, ARENA.depth);
+    }
+
     /// Exchanges, calls in which one puts, and messages, in any order and at any pace: both ends know where each put lies,
     /// none is written where another still lies, and nobody waits for ever.
     #[test]

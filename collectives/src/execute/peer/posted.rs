@@ -219,7 +219,9 @@ impl Peer {
         rides: bool,
         longest: Option<u32>,
     ) -> Goes {
-        let rooms = longest.map_or(0, |bytes| self.rooms_of(own, u64::from(bytes).max(1)));
+        // Of what the peer puts here, whatever this rank has put there.
+        let room = |bytes: u32| self.room(own, u64::from(bytes).max(1));
+        let rooms = longest.map_or(0, |bytes| self.rooms(own, room(bytes)));
 
         let Way::Posted(posted) = &mut self.way else {
             return Goes::Along;

@@ -80,7 +80,8 @@ impl Peer {
     #[inline]
     pub(in crate::execute) fn rooms_now(&self, own: &Own, room: Room) -> u32 {
         let rooms = self.rooms(own, room);
-        match self.filled() < u64::from(rooms) || self.loaded().is_some() {
+        let needs_none = || self.filled() < u64::from(rooms) || self.loaded().is_some();
+        match self.shares() && needs_none() {
             true => rooms.max(self.flags(own)),
             false => rooms,
         }

@@ -9,7 +9,7 @@
 //! Messages of a group run beside each other, on streams that do not wait for one another: none of them takes the
 //! shuttle along, as another may still be read from it.
 
-use unisono_plan::{Action, Geometry, Op, Program, ir};
+use unisono_plan::{Action, Geometry, Program, ir};
 
 use super::{Own, Peer, Way};
 use crate::arena::{INLINE, LINE};
@@ -39,9 +39,6 @@ impl Load {
         element: u64,
         bytes: u64,
     ) -> Option<Self> {
-        if !matches!(program.op, Op::Send { .. } | Op::Recv { .. }) {
-            return None;
-        }
         let mut counter = ir::ProgramCounter::START;
         let blocks = loop {
             let (step, _) = program.seek(&mut counter, 1)?;
