@@ -9,7 +9,7 @@ use unisono_plan::Op as PlanOp;
 use super::direct::{Answers, Direct, Owed};
 use super::lower::{BATCH, Waiting};
 use super::op::Planned;
-use super::peer::{Own, Peer, Way};
+use super::peer::{Load, Own, Peer, Way};
 use super::windows::Windows;
 use crate::error::Result;
 
@@ -84,16 +84,22 @@ impl Common {
     pub(super) fn number_next(&mut self, planned: &Planned, beside: bool) -> u64 {
         self.number += 1;
         if let Some(load) = planned.load {
-            match planned.program.op {
-                PlanOp::Send { to } => self.peers[to as usize].send_message(load, beside),
-                PlanOp::Recv { from } => self.peers[from as usize].receive_message(load),
-                _ => {}
-            }
+            self.begin_message(planned.program.op, load, beside);
         }
         for peer in &*planned.exchanges {
             self.peers[*peer as usize].swap_slots(&self.own);
         }
         self.number
+    }
+
+    /// A message begins that may go by a shuttle.
+    #[inline(never)]
+    fn begin_message(&mut self, op: PlanOp, load: Load, beside: bool) {
+        match op {
+            PlanOp::Send { to } => self.peers[to as usize].send_message(load, beside),
+            PlanOp::Recv { from } => self.peers[from as usize].receive_message(load),
+            _ => {}
+        }
     }
 
     /// Begins a direct run: whether what is owed must be made up first.

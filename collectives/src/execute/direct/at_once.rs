@@ -247,7 +247,7 @@ impl Common {
         let words = (peer.signed != op.number).then_some(op.words);
         peer.signed = op.number;
         if op.planned.load.is_some() {
-            peer.point(own, *peer.says());
+            peer.say_where(own);
         }
         peer.fetch_ahead(plain, bytes.into());
         let Line { flag, counter } = peer.raises(flag);
@@ -311,7 +311,7 @@ impl Common {
             peer.take_shown(own, Blocks::NONE, bytes.into());
         }
         if looks {
-            peer.hear(peer.told(own));
+            peer.hear_where(own);
         }
         match (takes, shown) {
             (true, true) => peer.fetch_shown_later(own, bytes.into()),

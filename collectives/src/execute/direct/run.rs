@@ -523,7 +523,7 @@ impl Common {
             peer.fetch_ahead(plain, bytes);
         }
         if op.planned.says_where() && words.is_some() && peer.may_point() {
-            peer.point(own, *peer.says());
+            peer.say_where(own);
         }
         let Line { flag, counter } = peer.raised(own);
         peer.sent += 1;

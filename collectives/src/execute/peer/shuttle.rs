@@ -126,12 +126,23 @@ impl Peer {
     }
 
     /// What the peer has said of the message that it sends.
-    #[inline]
     pub(in crate::execute) fn hear(&mut self, said: [u64; 2]) {
         if said == IN_SHUTTLE && self.shuttle.received.is_some() {
             // It is this rank's to fill when it sends a message, which it does behind this one.
             (self.shuttle.is_in, self.shuttle.holds) = (true, true);
         }
+    }
+
+    /// Says where the message lies whose first put is told of next, of one that lies in no window.
+    #[inline(never)]
+    pub(in crate::execute) fn say_where(&self, own: &Own) {
+        self.point(own, *self.says());
+    }
+
+    /// Hears it of the put that was waited for last.
+    #[inline(never)]
+    pub(in crate::execute) fn hear_where(&mut self, own: &Own) {
+        self.hear(self.told(own));
     }
 
     /// Where the next put lies in the shuttle, if it goes by it.
