@@ -11,7 +11,7 @@ const SIZES: [usize; 14] = [
     1, 4, 8, 9, 64, 256, 257, 1024, 4096, 16_384, 16_385, 40_000, 65_536, 70_001,
 ];
 const CALLS: u32 = 400;
-const SEEDS: Count = Count::new(1, 30);
+const SEEDS: Count = Count::new(1, 12);
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// What a rank gives at a place in a call.
