@@ -15,6 +15,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 const SIZE: usize = 128 << 10;
 const STOP: u64 = u64::MAX;
+const PAGE: usize = 4096;
 
 type Copy = unsafe fn(*mut u8, *const u8, usize);
 
@@ -75,11 +76,17 @@ impl Turns {
     }
 }
 
+/// Room that begins with a page, as slots do.
+fn of_pages(room: &mut [u8]) -> Shared {
+    let skip = room.as_ptr().align_offset(PAGE);
+    Shared(room[skip..].as_mut_ptr())
+}
+
 fn fetched(c: &mut Criterion) {
     bind(0);
-    let mut room = vec![0_u8; SIZE];
+    let mut room = vec![0_u8; SIZE + PAGE];
     let mut target = vec![0_u8; SIZE];
-    let room = Shared(room.as_mut_ptr());
+    let room = of_pages(&mut room);
     let plain: Copy = |dst, src, bytes| {
         // SAFETY: the caller's promise.
         unsafe { std::ptr::copy_nonoverlapping(src, dst, bytes) };
@@ -126,9 +133,9 @@ fn fetched(c: &mut Criterion) {
 /// Room that one core has written and one has read, this one or the other, is written by this one.
 fn written_again(c: &mut Criterion) {
     bind(0);
-    let mut room = vec![0_u8; SIZE];
+    let mut room = vec![0_u8; SIZE + PAGE];
     let mut target = vec![1_u8; SIZE];
-    let room = Shared(room.as_mut_ptr());
+    let room = of_pages(&mut room);
     let mut group = c.benchmark_group(format!("written again {SIZE} B"));
     group.throughput(Throughput::Bytes(SIZE as u64));
     group.warm_up_time(Duration::from_millis(200));

@@ -63,7 +63,7 @@ pub fn has_caches_apart() -> bool {
 }
 
 /// Whether a core that reads what another has just written takes the line over, so that it can write it at once and the other
-/// can't. Seen on a Xeon with AMX-FP16, where who has read 128 KiB writes it again in 0.4 of the time
+/// can't. Seen on a Xeon with AMX-FP16, where who has read 128 KiB writes it again in a quarter of the time
 /// (`cargo bench -p unisono-copy --bench fetched`, `written again`), and taken to be so on all of Intel's; of others' nothing
 /// is known. Any thread.
 #[must_use]
