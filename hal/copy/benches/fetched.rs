@@ -10,7 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::measurement::WallTime;
+use criterion::{
+    BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main,
+};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 const SIZE: usize = 128 << 10;
@@ -82,6 +85,16 @@ fn of_pages(room: &mut [u8]) -> Shared {
     Shared(room[skip..].as_mut_ptr())
 }
 
+fn group(c: &mut Criterion, name: String) -> BenchmarkGroup<'_, WallTime> {
+    let mut group = c.benchmark_group(name);
+    group.throughput(Throughput::Bytes(SIZE as u64));
+    group.warm_up_time(Duration::from_millis(200));
+    group
+        .measurement_time(Duration::from_secs(1))
+        .sample_size(10);
+    group
+}
+
 fn fetched(c: &mut Criterion) {
     bind(0);
     let mut room = vec![0_u8; SIZE + PAGE];
@@ -95,12 +108,7 @@ fn fetched(c: &mut Criterion) {
         ("through", unisono_copy::copy as Copy),
         ("past", unisono_copy::copy_past),
     ] {
-        let mut group = c.benchmark_group(format!("fetch {SIZE} B written {how} the caches"));
-        group.throughput(Throughput::Bytes(SIZE as u64));
-        group.warm_up_time(Duration::from_millis(200));
-        group
-            .measurement_time(Duration::from_secs(1))
-            .sample_size(10);
+        let mut group = group(c, format!("fetch {SIZE} B written {how} the caches"));
         for (name, copy) in [
             ("memcpy", plain),
             ("copy", unisono_copy::copy as Copy),
@@ -136,12 +144,7 @@ fn written_again(c: &mut Criterion) {
     let mut room = vec![0_u8; SIZE + PAGE];
     let mut target = vec![1_u8; SIZE];
     let room = of_pages(&mut room);
-    let mut group = c.benchmark_group(format!("written again {SIZE} B"));
-    group.throughput(Throughput::Bytes(SIZE as u64));
-    group.warm_up_time(Duration::from_millis(200));
-    group
-        .measurement_time(Duration::from_secs(1))
-        .sample_size(10);
+    let mut group = group(c, format!("written again {SIZE} B"));
     for (name, reads) in [
         ("that the other has read", true),
         ("that it has read", false),

@@ -11,8 +11,9 @@ use super::{Plan, Request};
 /// Puts are not made smaller than this for the sake of a pipeline.
 const SMALL_PUT: u64 = 4096;
 /// A message from core to core has puts of no less, for the sake of a pipeline, than the first; nor, up to the second, than an
-/// eighth of it: so many find room at once. On a Xeon with AMX-FP16 those of 64 KiB took 0.7 of what they take in puts of 8 KiB, those
-/// of 256 KiB in puts of 16 KiB (`cargo xtask peers -- --dirty --ranks 2 --ops send_recv --sizes 64K,256K`).
+/// eighth of it: so many find room at once. On a Xeon with AMX-FP16 those of 64 KiB took 0.7 of what they take in puts of
+/// 8 KiB, those of 256 KiB of what they take in puts of 16 KiB (`cargo xtask peers -- --dirty --ranks 2 --ops send_recv --sizes
+/// 64K,256K`, in turns with the build before it).
 const MESSAGE_PUTS: [u64; 2] = [16 << 10, 32 << 10];
 /// What a rank reads of each peer at once to add it up: this much, as much of the next peer's, and the sum stay in a core's
 /// second-level cache.

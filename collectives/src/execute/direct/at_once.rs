@@ -227,9 +227,11 @@ impl Running {
     }
 }
 
+// By themselves, as the compiler had them when they grew, the first two cost 4-byte calls 20 to 35 instructions: a broadcast
+// took 1.3 times as long.
 impl Common {
     /// Puts bytes that lie at `src`. False, and nothing was done, if the peer has no room for them yet.
-    #[inline]
+    #[inline(always)]
     pub(super) fn put_at_once(&mut self, op: &Bound<'_>, to: u32, src: u64, bytes: u32) -> bool {
         let own = &self.own;
         let peer = &mut self.peers[to as usize];
@@ -285,7 +287,7 @@ impl Common {
 
     /// Takes the next put of a peer, which may be shown and is the current one then. False, and nothing was done, if it has
     /// not come.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_at_once(
         &mut self,
         op: &Bound<'_>,
