@@ -88,17 +88,21 @@ fn disagree_after(
         }
     };
     threads(ranks, adjust, move |world| {
-        (0..calls).for_each(|_| barrier(&world).expect("a barrier"));
         let since = Instant::now();
         let call = if world.rank() + 1 == world.size() {
             odd
         } else {
             rest
         };
-        // A rank whose own part was done before the others noticed hears of it later: in the first barrier if it waits for
+        // A rank that is slow to leave the last of the calls that agree hears of it there already: the others are ahead.
+        // One whose own part was done before the others noticed hears of it later: in the first barrier if it waits for
         // them there, else in the second.
+        let agreed = || (0..calls).try_for_each(|_| world.barrier());
         let later = || world.barrier().and_then(|()| world.barrier());
-        let error = call(&world).and_then(|()| later()).unwrap_err();
+        let error = agreed()
+            .and_then(|()| call(&world))
+            .and_then(|()| later())
+            .unwrap_err();
         assert!(since.elapsed() < Duration::from_secs(4), "{error}");
         let Error::Mismatch(mismatch) = &error else {
             panic!(
