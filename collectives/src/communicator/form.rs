@@ -101,7 +101,8 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
             peers.reads,
             peers.shares,
         )
-        .with_core_cache(peers.core_cache),
+        .with_core_cache(peers.core_cache)
+        .that_hands_lines_on(peers.swaps),
         Policy::new(world.is_crowded(), &world.options),
         forming.arena.slot_bytes,
         ROUNDS,

@@ -16,6 +16,7 @@ use super::holdings::{Bells, Holdings};
 use super::mark::{Gate, Mark};
 use super::op::Op;
 use super::peer::{Ended, Own, Peer, Posted, Way};
+use super::pointed::LONG_HANDED_MESSAGE;
 use super::recorded::Recorded;
 use super::repeat::Repeats;
 use super::track::{BUDGET, Fed, Track};
@@ -98,7 +99,9 @@ impl State {
 
     /// Whether the next message of so many bytes to a rank should lie in a window.
     pub(crate) fn should_point(&mut self, to: u32, bytes: u64) -> bool {
-        let peer = self.common.peers.get_mut(to as usize);
+        let common = &mut self.common;
+        let is_handed = common.own.swaps && bytes < LONG_HANDED_MESSAGE;
+        let peer = common.peers.get_mut(to as usize).filter(|_| !is_handed);
         peer.is_some_and(|peer| peer.may_point() && peer.should_point(bytes))
     }
 

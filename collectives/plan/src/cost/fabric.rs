@@ -27,6 +27,18 @@ const FIRST_LEVEL: u128 = 64 << 10;
 /// 3.1 to 4.4 GB/s for 256 KiB and 1 MiB. `unisono tune --ranks 2` measures such plans; its calibration calls them
 /// `windowed`.
 const FRESH_BYTES_PER_SECOND: u64 = 4_000_000_000;
+/// The same where the reader's core takes each line over, which the writer then fetches back: a Xeon with AMX-FP16, 256 KiB
+/// and 1 MiB (`cargo xtask peers -- --dirty --own-memory --ranks 2 --ops reduce,send_recv --sizes 256K,1M` with slots
+/// that do not change hands, where such calls go over windows).
+const HANDED_BYTES_PER_SECOND: u64 = 3_300_000_000;
+/// What of the time that links take, by what they say, short messages take that stay in the caches of processors whose cores
+/// hand lines on: on a Xeon with AMX-FP16 two ranks' collectives of 256 KiB took 0.33 to 0.47 of it, of 1 MiB 0.4 to 0.9, of
+/// 4 MiB 0.5 to 0.95 (`cargo xtask peers -- --dirty --ranks 2 --sizes 256K,1M,4M`, beside `unisono explain`).
+const IN_CACHES: (u128, u128) = (9, 20);
+/// The same where slots change hands, and some of who filled them shares the reader's core. With three to eight ranks on two cores an all_reduce by `mesh_two_shot` took 0.75 to
+/// 0.95 as long as by `mesh_shared`, whose lines many read, as long as each core had 256 KiB of it, and 1.05 to 1.15 times
+/// from 512 KiB (`--ranks 3,4,6,8 --ops all_reduce --sizes 16K,64K,128K,256K,512K` with either forced).
+const HANDED: (u128, u128) = (7, 20);
 /// As many bytes make the mean of two rates exact enough.
 const READ_SAMPLE: u128 = 1 << 30;
 /// Puts are not made smaller than this to stay in a cache: ranks would do little but take turns.
@@ -148,6 +160,8 @@ pub struct Fabric {
     shares_memory: Result<(), Arc<str>>,
     /// What a core's own cache holds of what the core has just written.
     core_cache: u128,
+    /// Whether a core that reads what another has just written takes the lines over, and ranks have theirs by that.
+    hands_on: bool,
     /// The fingerprint of the fabric of which this one is a calibrated version.
     origin: Option<u64>,
 }
@@ -282,6 +296,7 @@ impl Fabric {
             reads: Err("nobody has said that its ranks can read each other's memory".into()),
             shares_memory: Err("nobody has said that its ranks share memory".into()),
             core_cache: CORE_CACHE,
+            hands_on: false,
             origin: None,
         })
     }
@@ -382,6 +397,15 @@ impl Fabric {
         self
     }
 
+    /// The same fabric, on whose processors a core that reads what another has just written takes the lines over, and whose
+    /// ranks each fill the slots that they have read: what caches hold passes slots faster than links say, and is read where
+    /// it lies as slowly as ever. What its fingerprint says does not hang on it.
+    #[must_use]
+    pub fn that_hands_lines_on(mut self, hands_on: bool) -> Self {
+        self.hands_on = hands_on;
+        self
+    }
+
     /// Whether all ranks map each other's memory and read it with cores of their own.
     #[must_use]
     pub fn shares_memory(&self) -> bool {
@@ -435,9 +459,42 @@ impl Fabric {
         let over = (held.num / held.den).saturating_sub(self.core_cache);
         let left = self.core_cache.saturating_sub(over);
         let fresh = bytes.times(left).over(self.core_cache);
-        let times =
-            [Rate::bytes_per_second(FRESH_BYTES_PER_SECOND), rate].map(|rate| rate.time(fresh));
+        let fetched = match self.hands_on {
+            // Those that share a core fetch one after the other, as they do all else.
+            true => Rate::bytes_per_second(HANDED_BYTES_PER_SECOND).shared(self.crowd),
+            false => Rate::bytes_per_second(FRESH_BYTES_PER_SECOND),
+        };
+        let times = [fetched, rate].map(|rate| rate.time(fresh));
         times[0].saturating_sub(times[1])
+    }
+
+    /// The same where the system reads them, which copies at `rate` what lies in the cache of the other core of an AMD as
+    /// well.
+    pub(super) fn fresh_read_ps(&self, whole: Ratio, bytes: Ratio, rate: Rate) -> u128 {
+        match self.hands_on {
+            true => self.fresh_ps(whole, bytes, rate),
+            false => 0,
+        }
+    }
+
+    /// What of the time that links take for a message of so many bytes it takes where its lines stay in the ranks' caches:
+    /// the least as long as they hold it, all of it from twice what one holds. `handed` if it passes slots that change hands.
+    pub(super) fn in_caches(&self, bytes: Ratio, handed: bool) -> Ratio {
+        if !(self.hands_on && self.together && self.mesh.by_core) {
+            return Ratio::new(1, 1);
+        }
+        let (least, (num, den)) = match handed && self.shares_cores() {
+            true => (self.core_cache / 4, HANDED),
+            false => (self.core_cache / 2, IN_CACHES),
+        };
+        let most = 2 * self.core_cache;
+        let held = bytes.times(self.crowd.num).over(self.crowd.den);
+        let gone = (held.num / held.den).clamp(least, most) - least;
+        // More and more of it leaves the caches.
+        Ratio::new(
+            num * (most - least) + (den - num) * gone,
+            den * (most - least),
+        )
     }
 
     /// What plans really took on this fabric, if that is known.

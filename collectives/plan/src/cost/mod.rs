@@ -113,6 +113,9 @@ fn price(work: &phases::Work, pieces: u64, fabric: &Fabric) -> Cost {
     cost.copy.0 += total(work.copied.iter().map(|&bytes| speeds.copy.time(bytes)));
     let taken = work.taken.map_or(0, |bytes| speeds.copy.time(bytes));
     cost.copy.0 += seen_behind(taken, cost.transfer.0, u128::from(pieces.max(1)));
+    for part in [&mut cost.transfer, &mut cost.reduce, &mut cost.copy] {
+        part.0 = part.0.saturating_mul(work.in_caches.num) / work.in_caches.den;
+    }
     cost
 }
 

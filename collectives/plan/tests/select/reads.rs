@@ -129,3 +129,14 @@ fn a_long_all_to_all_goes_by_pairs_where_ranks_share_cores_that_are_far_apart() 
     assert_eq!(chosen(8, MIB), Plan::Flat(Algorithm::MeshOneShot));
     assert_eq!(chosen(4, 64 * MIB), Plan::Flat(Algorithm::MeshOneShot));
 }
+
+/// What a peer has just written and would write again is fetched back and forth, until it is too long for the caches.
+#[test]
+fn what_is_handed_on_is_read_when_it_has_left_the_caches() {
+    let took = |bytes, hands_on| {
+        let fabric = readable(2).that_hands_lines_on(hands_on);
+        time(Algorithm::MeshRead, Op::AllGather, bytes, 1, &fabric)
+    };
+    assert!(took(2 * MIB, true) * 10 > took(2 * MIB, false) * 12);
+    assert_eq!(took(4 * MIB, true), took(4 * MIB, false));
+}

@@ -171,8 +171,14 @@ pub(super) fn reads(work: &mut Work, op: Op, m: &Message<'_>) {
         Op::AllToAll => (reads.rate, mesh.fan, m.share, m.rest),
         _ => (m.fabric.read_of_all(&reads), mesh.fan, m.share, m.rest),
     };
+    // What a rank has just written: its own share, or all.
+    let whole = match op {
+        Op::AllGather => m.share,
+        _ => m.s,
+    };
+    let fetched = reads.fetched_ps(all, rate) + m.fabric.fresh_read_ps(whole, all, rate);
     let read = Pattern {
-        alpha_ps: mesh.alpha_ps + reads.fetched_ps(all, rate),
+        alpha_ps: mesh.alpha_ps + fetched,
         rate: mesh.rate.min(rate),
         message_ps: mesh.message_ps.max(u128::from(reads.call_ps)),
         ..mesh
