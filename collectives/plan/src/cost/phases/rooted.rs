@@ -83,6 +83,7 @@ pub(super) fn double_binary_tree(work: &mut Work, op: Op, m: &Message<'_>) {
             work.rounds(trees.with_fan(2), stages, half, Overlap::Stages);
             work.hidden_signals(trees.with_fan(1));
             work.reduced.push(m.s);
+            work.copied.push(m.fabric.kept_between_children(half));
         }
         _ => {
             let stages = height(m.p - 1) + 1;
