@@ -9,6 +9,7 @@
 //! they hold on other machines where times do not.
 
 mod arguments;
+mod ballast;
 mod cell;
 mod cores;
 mod group;

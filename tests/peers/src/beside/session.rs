@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::arguments::{Arguments, Transport};
+use crate::ballast::Ballast;
 use crate::cell::{Cell, cells};
 use crate::group::Group;
 use crate::machine::{busy_cores, cores};
@@ -56,6 +57,7 @@ fn part(
     results: &mut Results,
 ) -> Result<()> {
     let cells = cells(arguments, ranks);
+    let _held = Ballast::take();
     let mut groups = start(arguments, peers, transport, ranks, &cells, results)?;
     for group in &groups {
         results
