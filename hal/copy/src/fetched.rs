@@ -4,7 +4,8 @@
 //! another core, one run of addresses does not keep it busy: by four of them, a page apart, two ranks on a Xeon with
 //! AMX-FP16 took 0.86 of the time for an all_gather of 256 KiB and 0.81 for a message of as much
 //! (`cargo xtask peers -- --dirty --ranks 2 --ops all_gather,send_recv --sizes 64K,256K`, in turns with a build without it).
-//! Stores are to whole lines, or all of that is lost again.
+//! Stores are to whole lines, or all of that is lost again. Messages and broadcasts of 2 and 4 MiB took 0.93 to 0.95 of the
+//! time when streams copied so, too, longer and other calls 0.97 to 1.02; so streams need not say who wrote what they copy.
 
 use crate::copy;
 

@@ -107,7 +107,8 @@ pub(super) unsafe fn copy(
                 unsafe {
                     match streaming || past {
                         true => unisono_copy::copy_past(to, from, length as usize),
-                        false => unisono_copy::copy(to, from, length as usize),
+                        // It may lie in slots that a peer has just filled.
+                        false => unisono_copy::copy_fetched(to, from, length as usize),
                     }
                 }
             });
