@@ -233,6 +233,10 @@ pub(super) fn work(
         Algorithm::ScatterAllGather => rooted::scatter_all_gather(w, op, m),
         Algorithm::DoubleBinaryTree => rooted::double_binary_tree(w, op, m),
     }
+    if algorithm == Algorithm::Ring && op == Op::ReduceScatter {
+        let Ratio { num, den } = fabric.added_on(message.s);
+        work.in_caches = work.in_caches.times(num).over(den);
+    }
     work
 }
 

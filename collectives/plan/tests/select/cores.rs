@@ -312,3 +312,25 @@ fn long_messages_lie_in_windows_however_many_ranks_there_are() {
         assert_eq!(got.winner().pieces, 1);
     }
 }
+
+/// Ranks that share cores which hand lines on: who adds on the way, in one pass, is faster than who gathers first.
+#[test]
+fn long_sums_go_from_rank_to_rank_where_lines_are_handed_on() {
+    let took = |hands_on, algorithm, op| {
+        let fabric = shared_memory(4, 2).that_hands_lines_on(hands_on);
+        time(algorithm, op, 16 * MIB, 1, &fabric)
+    };
+    let handed = |algorithm, op| {
+        let [plain, handed] = [false, true].map(|hands_on| took(hands_on, algorithm, op));
+        handed * 100 / plain
+    };
+    let (reduce, scatter) = (Op::Reduce { root: 0 }, Op::ReduceScatter);
+    assert!((84..=86).contains(&handed(Algorithm::Ring, scatter)));
+    assert_eq!(handed(Algorithm::MeshOneShot, scatter), 100);
+    assert_eq!(handed(Algorithm::Ring, Op::AllGather), 100);
+    assert_eq!(handed(Algorithm::Chain, reduce), 100);
+    assert!(handed(Algorithm::DoubleBinaryTree, reduce) > 103);
+    let fabric = shared_memory(4, 2).that_hands_lines_on(true);
+    let selection = select(&request(reduce, 16 * MIB), &fabric, &Overrides::NONE).unwrap();
+    assert_eq!(selection.winner().plan, Plan::Flat(Algorithm::Chain));
+}
