@@ -35,14 +35,15 @@ const HANDED_BYTES_PER_SECOND: u64 = 3_300_000_000;
 /// hand lines on: on a Xeon with AMX-FP16 two ranks' collectives of 256 KiB took 0.33 to 0.47 of it, of 1 MiB 0.4 to 0.9, of
 /// 4 MiB 0.5 to 0.95 (`cargo xtask peers -- --dirty --ranks 2 --sizes 256K,1M,4M`, beside `unisono explain`).
 const IN_CACHES: (u128, u128) = (9, 20);
-/// The same where slots change hands, and some of who filled them shares the reader's core. With three to eight ranks on two cores an all_reduce by `mesh_two_shot` took 0.75 to
-/// 0.95 as long as by `mesh_shared`, whose lines many read, as long as each core had 256 KiB of it, and 1.05 to 1.15 times
-/// from 512 KiB (`--ranks 3,4,6,8 --ops all_reduce --sizes 16K,64K,128K,256K,512K` with either forced).
+/// The same where slots change hands, and some of who filled them shares the reader's core. With three to eight ranks on two
+/// cores an all_reduce by `mesh_two_shot` took 0.75 to 0.95 as long as by `mesh_shared`, whose lines many read, as long as
+/// each core had 256 KiB of it, and 1.05 to 1.15 times from 512 KiB (`--ranks 3,4,6,8 --ops all_reduce --sizes
+/// 16K,64K,128K,256K,512K` with either forced).
 const HANDED: (u128, u128) = (7, 20);
 /// A rank of a ring adds its own to what it is handed and hands the sum on, in one pass: it reads no input twice, and of
-/// others' only the sum. With three to eight ranks on two cores of a Xeon with AMX-FP16 that took 0.76 to 0.96 as long as
-/// what was chosen without this, once 1.06 times (`--ranks 3,4,6,8 --ops reduce_scatter --sizes 4M,16M,64M` with `ring`
-/// forced or not).
+/// others' only the sum. With three to eight ranks on two cores of a Xeon with AMX-FP16 that took 0.75 to 0.99 as long as
+/// what was chosen without this, once 1.03 times (`--ranks 3,4,5,6,7,8 --ops reduce_scatter --sizes 1M,2M,4M,16M,64M`, in
+/// turns with the build before it).
 const ADDED_ON: (u128, u128) = (17, 20);
 /// As many bytes make the mean of two rates exact enough.
 const READ_SAMPLE: u128 = 1 << 30;
@@ -473,29 +474,6 @@ impl Fabric {
         times[0].saturating_sub(times[1])
     }
 
-    /// What of the time that links take a reduce_scatter by a ring takes of which no cache holds the message: [`ADDED_ON`]
-    /// where cores hand lines on and ranks share them.
-    pub(super) fn added_on(&self, bytes: Ratio) -> Ratio {
-        let held = bytes.times(self.crowd.num).over(self.crowd.den);
-        let is_long = held.num > 2 * self.core_cache * held.den;
-        match self.hands_on && self.shares_cores() && self.mesh.by_core && is_long {
-            true => Ratio::new(ADDED_ON.0, ADDED_ON.1),
-            false => Ratio::new(1, 1),
-        }
-    }
-
-    /// What an inner rank of a tree, of the message's half that passes there, writes and reads once more, as it keeps what it
-    /// has got of its first child until the second's is there: seen where cores hand lines on, by what a chain takes less. On
-    /// a Xeon with AMX-FP16 the two trees of a reduce of 1 to 64 MiB took 0.95 to 1.2 times as long as the chain, with three
-    /// to eight ranks on two cores (`cargo xtask peers -- --dirty --ranks 3,4,6,8 --ops reduce --sizes 1M,4M,16M,64M` with
-    /// either forced). Of others nothing is known.
-    pub(super) fn kept_between_children(&self, half: Ratio) -> Ratio {
-        match self.hands_on && self.trees.is_filled() {
-            true => half.over(2),
-            false => Ratio::ZERO,
-        }
-    }
-
     /// The same where the system reads them, which copies at `rate` what lies in the cache of the other core of an AMD as
     /// well.
     pub(super) fn fresh_read_ps(&self, whole: Ratio, bytes: Ratio, rate: Rate) -> u128 {
@@ -523,6 +501,29 @@ impl Fabric {
             num * (most - least) + (den - num) * gone,
             den * (most - least),
         )
+    }
+
+    /// What of the time that links take a reduce_scatter by a ring takes of which no cache holds the message: [`ADDED_ON`]
+    /// where cores hand lines on and ranks share them.
+    pub(super) fn added_on(&self, bytes: Ratio) -> Ratio {
+        let held = bytes.times(self.crowd.num).over(self.crowd.den);
+        let is_long = held.num > 2 * self.core_cache * held.den;
+        match self.hands_on && self.shares_cores() && self.mesh.by_core && is_long {
+            true => Ratio::new(ADDED_ON.0, ADDED_ON.1),
+            false => Ratio::new(1, 1),
+        }
+    }
+
+    /// What an inner rank of a tree, of the message's half that passes there, writes and reads once more, as it keeps what it
+    /// has got of its first child until the second's is there: seen where cores hand lines on, by what a chain takes less. On
+    /// a Xeon with AMX-FP16 the two trees of a reduce of 1 to 64 MiB took 0.95 to 1.2 times as long as the chain, with three
+    /// to eight ranks on two cores (`cargo xtask peers -- --dirty --ranks 3,4,6,8 --ops reduce --sizes 1M,4M,16M,64M` with
+    /// either forced). Of others nothing is known.
+    pub(super) fn kept_between_children(&self, half: Ratio) -> Ratio {
+        match self.hands_on && self.trees.is_filled() {
+            true => half.over(2),
+            false => Ratio::ZERO,
+        }
     }
 
     /// What plans really took on this fabric, if that is known.

@@ -61,8 +61,8 @@ const STREAMED: u128 = 1 << 20;
 /// `mesh_shared` or `mesh_two_shot` forced).
 const STREAMED_PS: u128 = 1_000_000;
 
-/// The same of the short calls over windows, which are all streams': little but signals, to and from all. Two ranks took 4.3 us
-/// for a reduce of 4 KiB so, three on two cores 4.6 for a broadcast of 4 B, four 18 for a reduce of 8 KiB, eight 52 for an
+/// The same of short calls over windows, which are streams' as well: little but signals, to and from all. Two ranks took
+/// 4.3 us for a reduce of 4 KiB so, three on two cores 4.6 for a broadcast of 4 B, four 18 for a reduce of 8 KiB, eight 52 for an
 /// all_reduce of 4 KiB, where slots took 0.5, 0.1, 2 and 10, on a Xeon with AMX-FP16 (`cargo xtask peers -- --dirty
 /// --own-memory`).
 const SIGNALLED_PS: u128 = 300_000;
@@ -159,7 +159,7 @@ impl Work {
     fn in_slots(op: Op, m: &Message<'_>) -> Self {
         Self {
             stalled_ps: from_memory_ps(op, m.s, m.fabric),
-            streamed_ps: m.streamed_ps(None),
+            streamed_ps: m.streamed_ps(0),
             in_caches: m.fabric.in_caches(m.s, exchanges(op)),
             ..Self::default()
         }
@@ -200,7 +200,7 @@ pub(super) fn work(
         },
         (false, false) => Work::in_slots(op, &message),
         (_, reads) => Work {
-            streamed_ps: message.streamed_ps(windowed.then_some(SIGNALLED_PS)),
+            streamed_ps: message.streamed_ps(if windowed { SIGNALLED_PS } else { 0 }),
             // Nothing else is written where peers read it next, nor read where they wrote it last.
             in_caches: match reads || op != Op::AllGather {
                 true => Ratio::new(1, 1),
@@ -315,12 +315,12 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// [`Work::streamed_ps`], in a call of this message, `always` if shorter ones are streams', too.
-    fn streamed_ps(&self, always: Option<u128>) -> u128 {
+    /// [`Work::streamed_ps`], in a call of this message; in a short one so much before others have their turns.
+    fn streamed_ps(&self, in_short: u128) -> u128 {
         let crowd = self.fabric.crowd;
         let each = match self.s.num > STREAMED * self.s.den {
             true => STREAMED_PS,
-            false => always.unwrap_or(0),
+            false => in_short,
         };
         (each * crowd.num).div_ceil(crowd.den)
     }
