@@ -474,8 +474,8 @@ impl Fabric {
         times[0].saturating_sub(times[1])
     }
 
-    /// The same where the system reads them, which copies at `rate` what lies in the cache of the other core of an AMD as
-    /// well.
+    /// The same where the system reads them; where lines are not handed on it copies those of another core's cache at `rate`,
+    /// too.
     pub(super) fn fresh_read_ps(&self, whole: Ratio, bytes: Ratio, rate: Rate) -> u128 {
         match self.hands_on {
             true => self.fresh_ps(whole, bytes, rate),
