@@ -115,7 +115,7 @@ pub struct MemoryOptions {
     pub single_copy: bool,
     /// Whether slots change hands: whether two ranks on CPUs that put each other data, or answer each other's messages, fill
     /// what they have read before. `None`: where all ranks' processors give a line to the core that reads it
-    /// ([`unisono_copy::hands_lines_on`]). One rank that does not is enough.
+    /// ([`unisono_copy::hands_lines_on`]). One rank that does not is enough. The cost model goes by it, too.
     pub swap_slots: Option<bool>,
 }
 

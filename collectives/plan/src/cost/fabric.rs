@@ -461,8 +461,7 @@ impl Fabric {
     /// each, and which their ranks have just written: a core's cache holds all of short buffers. Of long ones the start,
     /// which is read first, is gone from it when the end has been written.
     pub(super) fn fresh_ps(&self, whole: Ratio, bytes: Ratio, rate: Rate) -> u128 {
-        let held = whole.times(self.crowd.num).over(self.crowd.den);
-        let over = (held.num / held.den).saturating_sub(self.core_cache);
+        let over = self.on_a_core(whole).saturating_sub(self.core_cache);
         let left = self.core_cache.saturating_sub(over);
         let fresh = bytes.times(left).over(self.core_cache);
         let fetched = match self.hands_on {
@@ -474,7 +473,13 @@ impl Fabric {
         times[0].saturating_sub(times[1])
     }
 
-    /// The same where the system reads them; where lines are not handed on it copies those of another core's cache at `rate`,
+    /// Whole bytes that a core's ranks have together, of which each has so many.
+    fn on_a_core(&self, bytes: Ratio) -> u128 {
+        let all = bytes.times(self.crowd.num).over(self.crowd.den);
+        all.num / all.den
+    }
+
+    /// [`fresh_ps`](Self::fresh_ps) where the system reads them; where lines are not handed on it copies those of another core's cache at `rate`,
     /// too.
     pub(super) fn fresh_read_ps(&self, whole: Ratio, bytes: Ratio, rate: Rate) -> u128 {
         match self.hands_on {
@@ -494,8 +499,7 @@ impl Fabric {
             false => (self.core_cache / 2, IN_CACHES),
         };
         let most = 2 * self.core_cache;
-        let held = bytes.times(self.crowd.num).over(self.crowd.den);
-        let gone = (held.num / held.den).clamp(least, most) - least;
+        let gone = self.on_a_core(bytes).clamp(least, most) - least;
         // More and more of it leaves the caches.
         Ratio::new(
             num * (most - least) + (den - num) * gone,
@@ -506,8 +510,7 @@ impl Fabric {
     /// What of the time that links take a reduce_scatter by a ring takes of which no cache holds the message: [`ADDED_ON`]
     /// where cores hand lines on and ranks share them.
     pub(super) fn added_on(&self, bytes: Ratio) -> Ratio {
-        let held = bytes.times(self.crowd.num).over(self.crowd.den);
-        let is_long = held.num > 2 * self.core_cache * held.den;
+        let is_long = self.on_a_core(bytes) > 2 * self.core_cache;
         match self.hands_on && self.shares_cores() && self.mesh.by_core && is_long {
             true => Ratio::new(ADDED_ON.0, ADDED_ON.1),
             false => Ratio::new(1, 1),

@@ -62,8 +62,8 @@ const STREAMED: u128 = 1 << 20;
 const STREAMED_PS: u128 = 1_000_000;
 
 /// The same of short calls over windows, which are streams' as well: little but signals, to and from all. Two ranks took
-/// 4.3 us for a reduce of 4 KiB so, three on two cores 4.6 for a broadcast of 4 B, four 18 for a reduce of 8 KiB, eight 52 for an
-/// all_reduce of 4 KiB, where slots took 0.5, 0.1, 2 and 10, on a Xeon with AMX-FP16 (`cargo xtask peers -- --dirty
+/// 4.3 us for a reduce of 4 KiB so, three on two cores 4.6 for a broadcast of 4 B, four 18 for a reduce of 8 KiB, eight 52
+/// for an all_reduce of 4 KiB, where slots took 0.5, 0.1, 2 and 10, on a Xeon with AMX-FP16 (`cargo xtask peers -- --dirty
 /// --own-memory`).
 const SIGNALLED_PS: u128 = 300_000;
 
@@ -201,7 +201,8 @@ pub(super) fn work(
         (false, false) => Work::in_slots(op, &message),
         (_, reads) => Work {
             streamed_ps: message.streamed_ps(if windowed { SIGNALLED_PS } else { 0 }),
-            // Nothing else is written where peers read it next, nor read where they wrote it last.
+            // Over windows an all_gather alone but writes. What the others read there is fetched (`Fabric::fresh_ps`), and the
+            // system copies no faster.
             in_caches: match reads || op != Op::AllGather {
                 true => Ratio::new(1, 1),
                 false => fabric.in_caches(message.s, false),

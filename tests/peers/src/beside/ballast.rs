@@ -3,7 +3,8 @@
 //! What programs before gave back lies in pieces all over the machine's memory, and is given out first. Buffers of 64 MiB
 //! made of that are slower: of three groups of the very same build, which took turns in going first, the one that had been
 //! started first took 1.2 to 1.5 times as long for a broadcast of 64 MiB as the others, and as long as they did with 1 GiB
-//! held before it was started (a Xeon with AMX-FP16, a virtual machine of 24 GiB).
+//! held before it was started (a Xeon with AMX-FP16, a virtual machine of 24 GiB; by a driver of three such groups, which is
+//! not kept).
 
 use std::fs;
 
