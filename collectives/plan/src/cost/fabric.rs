@@ -479,8 +479,8 @@ impl Fabric {
         all.num / all.den
     }
 
-    /// [`fresh_ps`](Self::fresh_ps) where the system reads them; where lines are not handed on it copies those of another core's cache at `rate`,
-    /// too.
+    /// [`fresh_ps`](Self::fresh_ps) where the system reads them; where lines are not handed on it copies those of another
+    /// core's cache at `rate`, too.
     pub(super) fn fresh_read_ps(&self, whole: Ratio, bytes: Ratio, rate: Rate) -> u128 {
         match self.hands_on {
             true => self.fresh_ps(whole, bytes, rate),
