@@ -1,6 +1,6 @@
 //! What a plan moves from rank to rank.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::geometry::Geometry;
 use crate::ir::{Action, Place, Program, Value};
@@ -12,11 +12,16 @@ pub type Traffic = BTreeMap<(u32, u32), u64>;
 /// reads and writes in windows. Signals move nothing.
 ///
 /// Linear in the program's length, loops unrolled.
-pub fn add_traffic(traffic: &mut Traffic, program: &Program, geometry: &Geometry) {
+///
+/// Puts that are `shown`, of a program that [shows](crate::ir) some, move nothing until they are read, and then what is read.
+pub fn add_traffic(traffic: &mut Traffic, program: &Program, geometry: &Geometry, shown: bool) {
     let me = program.rank;
-    let mut add = |from, to, place| self::add(traffic, geometry, (from, to), place);
-    let read = |place: Place| match place {
+    let is_shown = |from, blocks| shown && program.shows(from, blocks);
+    // The ranks whose current put is a shown one.
+    let mut showing = BTreeSet::new();
+    let read = |place: Place, showing: &BTreeSet<u32>| match place {
         Place::Peer { rank, .. } => Some((rank, place)),
+        Place::Slot { from, .. } if showing.contains(&from) => Some((from, place)),
         _ => None,
     };
     for step in program.walk() {
@@ -29,34 +34,30 @@ pub fn add_traffic(traffic: &mut Traffic, program: &Program, geometry: &Geometry
                     Value::Copy(place) => [Some(place), None],
                     Value::Reduce { a, b, .. } => [Some(a), Some(b)],
                 };
-                if let Some(place) = operands[0] {
-                    add(me, to, place);
+                match operands[0] {
+                    Some(place) if !is_shown(me, value.blocks()) => {
+                        add(traffic, geometry, (me, to), place);
+                    }
+                    _ => {}
                 }
                 (operands, None)
             }
-            Action::Wait { .. } | Action::Release { .. } => ([None, None], None),
-        };
-        for (rank, place) in operands.into_iter().flatten().filter_map(read) {
-            add(rank, me, place);
-        }
-        if let Some((rank, place)) = written.and_then(read) {
-            add(me, rank, place);
-        }
-    }
-}
-
-/// The same of a program whose puts are [shown](crate::ir): these move nothing until they are read, and then what is read.
-pub fn add_shown_traffic(traffic: &mut Traffic, program: &Program, geometry: &Geometry) {
-    for step in program.walk() {
-        let operands = match step.action {
-            Action::Copy { src, .. } => [Some(src), None],
-            Action::Reduce { a, b, .. } => [Some(a), Some(b)],
-            Action::Put { .. } | Action::Wait { .. } | Action::Release { .. } => [None, None],
+            Action::Wait { from, blocks } => {
+                match is_shown(from, blocks) {
+                    true => showing.insert(from),
+                    false => showing.remove(&from),
+                };
+                continue;
+            }
+            Action::Release { .. } => continue,
         };
         for place in operands.into_iter().flatten() {
-            if let Place::Slot { from, .. } = place {
-                add(traffic, geometry, (from, program.rank), place);
+            if let Some((rank, place)) = read(place, &showing) {
+                add(traffic, geometry, (rank, me), place);
             }
+        }
+        if let Some(place @ Place::Peer { rank, .. }) = written {
+            add(traffic, geometry, (me, rank), place);
         }
     }
 }
@@ -92,10 +93,7 @@ mod tests {
             let program = program.unwrap();
             let geometry = Geometry::of(&program, Sizes::Equal(count)).unwrap();
             let geometry = geometry.in_pieces(3).unwrap();
-            match algorithm.shows_puts() {
-                true => add_shown_traffic(&mut traffic, &program, &geometry),
-                false => add_traffic(&mut traffic, &program, &geometry),
-            }
+            add_traffic(&mut traffic, &program, &geometry, algorithm.shows_puts());
         }
         traffic
     }
@@ -120,6 +118,9 @@ mod tests {
             shown, other,
             "a block of each input, and the result of each"
         );
+        let ring = of(Algorithm::RingShared, Op::AllReduce, false, 4000);
+        assert_eq!(ring[&(1, 2)], 3000 + 1000, "sums on their way, and one");
+        assert_eq!(ring[&(2, 1)], 1000, "one, that all read");
     }
 
     #[test]

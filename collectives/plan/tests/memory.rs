@@ -47,6 +47,7 @@ fn grows(algorithm: Algorithm, ranks: u32) -> usize {
         | Algorithm::MeshRead
         | Algorithm::MeshShared
         | Algorithm::MeshSharedOneShot
+        | Algorithm::RingShared
         // A rank has a parent and two children in each tree.
         | Algorithm::DoubleBinaryTree => 0,
         // A few steps for each level.

@@ -9,7 +9,7 @@ use std::fmt;
 use unisono_graph::{Way, units};
 use unisono_plan::cost::{Cost, Picoseconds};
 use unisono_plan::geometry::Sizes;
-use unisono_plan::traffic::{Traffic, add_shown_traffic, add_traffic};
+use unisono_plan::traffic::{Traffic, add_traffic};
 use unisono_plan::{Geometry, Program, Shape};
 
 use super::{Communicator, Explanation};
@@ -155,10 +155,8 @@ impl Communicator {
         for program in &programs {
             let count = Sizes::Equal(request.bytes / element);
             let geometry = Geometry::of(program, count).map_err(|e| wrong(e.to_string()))?;
-            match winner.template.shows_puts() {
-                true => add_shown_traffic(&mut traffic, program, &geometry),
-                false => add_traffic(&mut traffic, program, &geometry),
-            }
+            let shown = winner.template.shows_puts();
+            add_traffic(&mut traffic, program, &geometry, shown);
         }
         traffic.retain(|_, elements| *elements > 0);
         let bytes = traffic.into_iter();

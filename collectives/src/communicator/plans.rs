@@ -225,6 +225,7 @@ impl Shared {
                 .fold(hash, |hash, part| mix(hash ^ part));
         }
         let in_slots = !choice.windowed && !choice.template.reads_peers();
+        let shown = choice.template.shows_puts() && self.size() > 1;
         let planned = |program| Planned {
             geometry: geometry.clone(),
             element,
@@ -241,9 +242,9 @@ impl Shared {
             scaled: key.reduction == Some(ReductionKind::ScaledSum),
             windowed: choice.windowed,
             reads: choice.template.reads_peers() && self.size() > 1,
-            shown: choice.template.shows_puts() && self.size() > 1,
+            shown,
             exchanges: match in_slots {
-                true => exchanges::of(&program, &geometry, element),
+                true => exchanges::of(&program, &geometry, element, shown),
                 false => Box::default(),
             },
             tells,

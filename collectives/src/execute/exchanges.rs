@@ -12,7 +12,9 @@ use crate::arena::INLINE;
 ///
 /// Not of a call with a root: there signals may be owed beyond its end, and whoever only sends runs ahead by what credits
 /// say. Nor of one whose puts all lie in their flags' lines.
-pub(crate) fn of(program: &Program, geometry: &Geometry, element: u64) -> Box<[u32]> {
+///
+/// Puts that are `shown`, of a program that shows some, lie elsewhere.
+pub(crate) fn of(program: &Program, geometry: &Geometry, element: u64, shown: bool) -> Box<[u32]> {
     let exchanges = match program.op {
         Op::AllReduce | Op::ReduceScatter | Op::AllGather | Op::AllToAll => program.ranks > 1,
         _ => false,
@@ -24,16 +26,16 @@ pub(crate) fn of(program: &Program, geometry: &Geometry, element: u64) -> Box<[u
     let mut longest = vec![[0, 0]; program.ranks as usize];
     let mut counter = ir::ProgramCounter::START;
     while let Some((step, piece)) = program.seek(&mut counter, 1) {
-        let (rank, way, blocks) = match &step.action {
-            Action::Put { to, value } => (*to, 0, value.blocks()),
-            Action::Wait { from, blocks } => (*from, 1, *blocks),
-            _ => {
-                program.pass(&mut counter);
-                continue;
-            }
+        let put = match &step.action {
+            Action::Put { to, value } => Some((*to, program.rank, 0, value.blocks())),
+            Action::Wait { from, blocks } => Some((*from, *from, 1, *blocks)),
+            _ => None,
         };
-        let known = &mut longest[rank as usize][way];
-        *known = (*known).max(geometry.packed(blocks, piece) * element);
+        let put = put.filter(|&(_, from, _, blocks)| !(shown && program.shows(from, blocks)));
+        if let Some((rank, _, way, blocks)) = put {
+            let known = &mut longest[rank as usize][way];
+            *known = (*known).max(geometry.packed(blocks, piece) * element);
+        }
         program.pass(&mut counter);
     }
     let takes_room = |[to, from]: [u64; 2]| to.min(from) > 0 && to.max(from) > INLINE;

@@ -279,7 +279,7 @@ impl Lowering<'_> {
 
     fn await_data(&mut self, op: &Op, from: u32, blocks: Blocks, piece: u64) {
         let wait = self.note_wait(from);
-        let shown = op.planned.shows(blocks);
+        let shown = op.planned.shows(from, blocks);
         let bytes = op.planned.packed(blocks, piece);
         let peer = &mut self.peers[from as usize];
         let words = (peer.compared != self.number).then(|| op.words_from(from));
@@ -301,7 +301,7 @@ impl Lowering<'_> {
     }
 
     fn put(&mut self, op: &Op, to: u32, value: &Value, piece: u64, is_large: bool) {
-        if op.planned.shows(value.blocks()) {
+        if op.planned.shows(self.own.rank, value.blocks()) {
             return self.show(op, to, value, piece);
         }
         let target = to as usize;

@@ -243,10 +243,10 @@ impl Planned {
 }
 
 impl Planned {
-    /// Whether a put of these blocks is shown: those with data, and the signals of a barrier, which go to all as well.
+    /// Whether a put of these blocks, from this rank, is shown.
     #[inline]
-    pub(super) fn shows(&self, blocks: Blocks) -> bool {
-        self.shown && self.program.shows(blocks)
+    pub(super) fn shows(&self, from: u32, blocks: Blocks) -> bool {
+        self.shown && self.program.shows(from, blocks)
     }
 }
 

@@ -97,6 +97,7 @@ fn algorithm(rule: &AlgorithmRule, op: Op) -> Option<Family> {
         AlgorithmUse::MeshRead => Algorithm::MeshRead,
         AlgorithmUse::MeshShared => Algorithm::MeshShared,
         AlgorithmUse::MeshSharedOneShot => Algorithm::MeshSharedOneShot,
+        AlgorithmUse::RingShared => Algorithm::RingShared,
         AlgorithmUse::Hierarchical => return Some(Family::Hierarchical),
         // The fold in rank order that moves the fewest bytes.
         _ if rule.deterministic == Some(true) => match op.kind() {

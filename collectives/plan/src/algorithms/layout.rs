@@ -38,7 +38,13 @@ impl Layout {
             (Algorithm::DoubleBinaryTree, _) => layout(2, 1),
             (Algorithm::MeshShared, Op::AllReduce) => layout(ranks, ranks),
             (Algorithm::MeshTwoShot, Op::Broadcast { .. }) => layout(ranks - 1, 1),
-            (Algorithm::MeshTwoShot | Algorithm::MeshRead | Algorithm::Ring, Op::AllReduce)
+            (
+                Algorithm::MeshTwoShot
+                | Algorithm::MeshRead
+                | Algorithm::Ring
+                | Algorithm::RingShared,
+                Op::AllReduce,
+            )
             | (Algorithm::MeshTwoShot, Op::Reduce { .. }) => layout(ranks, 1),
             _ => layout(parts, 1),
         }

@@ -23,6 +23,7 @@ pub(crate) mod pairwise;
 mod recursive_doubling;
 mod registry;
 mod ring;
+mod ring_shared;
 mod scatter_all_gather;
 pub(crate) mod team;
 mod windows;
@@ -108,6 +109,7 @@ pub fn generate(algorithm: Algorithm, shape: &Shape) -> Result<Program, Unsuppor
         Algorithm::MeshShared => mesh_shared::build(&mut b),
         // The plan is the same: what is put to all is shown.
         Algorithm::MeshSharedOneShot => mesh_one_shot::build(&mut b),
+        Algorithm::RingShared => ring_shared::build(&mut b),
         Algorithm::RecursiveDoubling => recursive_doubling::build(&mut b),
         Algorithm::HalvingDoubling => halving_doubling::build(&mut b),
         Algorithm::Ring => ring::build(&mut b),

@@ -46,11 +46,13 @@ pub enum Algorithm {
     MeshShared,
     /// The same, for an all_reduce in one exchange: everybody reads all inputs.
     MeshSharedOneShot,
+    /// Sums go from neighbour to neighbour, and each leaves its own where all read it.
+    RingShared,
 }
 
 impl Algorithm {
     /// Every algorithm, in the order that breaks ties.
-    pub const ALL: [Algorithm; 18] = [
+    pub const ALL: [Algorithm; 19] = [
         Algorithm::Direct,
         Algorithm::MeshOneShot,
         Algorithm::MeshTwoShot,
@@ -69,6 +71,7 @@ impl Algorithm {
         Algorithm::MeshRead,
         Algorithm::MeshShared,
         Algorithm::MeshSharedOneShot,
+        Algorithm::RingShared,
     ];
 
     /// Those that move bytes over links alone, whatever is behind them: all but [`Algorithm::MeshRead`] and those that
@@ -105,6 +108,7 @@ impl Algorithm {
             Algorithm::MeshRead => "mesh_read",
             Algorithm::MeshShared => "mesh_shared",
             Algorithm::MeshSharedOneShot => "mesh_shared_one_shot",
+            Algorithm::RingShared => "ring_shared",
         }
     }
 
@@ -161,7 +165,7 @@ impl Algorithm {
                 ),
                 false,
             ),
-            Algorithm::MeshSharedOneShot => (op == Op::AllReduce, false),
+            Algorithm::MeshSharedOneShot | Algorithm::RingShared => (op == Op::AllReduce, false),
         };
         match (has, windowed, has_windowed) {
             (_, true, true) | (true, false, _) => Ok(()),
@@ -204,11 +208,14 @@ impl Algorithm {
         self == Algorithm::MeshRead
     }
 
-    /// Whether each rank shows what it puts: all its puts with data, and the signals of a barrier, are to everybody, and lie
-    /// once in its own memory ([`crate::ir`], *Shown puts*).
+    /// Whether each rank shows what it puts: what is to everybody lies once, in its own memory ([`crate::ir`], *Shown
+    /// puts*). [`Program::shows`](crate::Program::shows) says which puts these are.
     #[must_use]
     pub fn shows_puts(self) -> bool {
-        matches!(self, Algorithm::MeshShared | Algorithm::MeshSharedOneShot)
+        matches!(
+            self,
+            Algorithm::MeshShared | Algorithm::MeshSharedOneShot | Algorithm::RingShared
+        )
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn build(b: &mut Builder) {
 }
 
 /// The first step, those between as one loop, and the last step.
-fn steps(b: &mut Builder, step: impl Fn(&mut Builder, u32)) {
+pub(super) fn steps(b: &mut Builder, step: impl Fn(&mut Builder, u32)) {
     let last = b.ranks() - 1;
     step(b, 0);
     b.repeat(last - 1, |b| step(b, 1));
@@ -39,7 +39,7 @@ enum Direction {
 
 /// One step of the reduce_scatter, which runs upwards: block `b` starts on the rank above its
 /// owner, gathers the others' inputs on its way round, and ends with its owner.
-fn scatter_step(b: &mut Builder, step: u32) {
+pub(super) fn scatter_step(b: &mut Builder, step: u32) {
     let (me, ranks) = (b.rank(), b.ranks());
     let above = wrap(me, 1, ranks);
     let below = wrap(me, ranks - 1, ranks);

@@ -30,6 +30,7 @@
 //! | all_gather in shared memory | `a`, a copy of `S/p`, `((p-1)/p) S b` |
 //! | broadcast in shared memory | `a`, a copy of `S`, `S b` |
 //! | all_reduce in shared memory | `2a`, a copy of `(1 + 1/p) S`, `2 ((p-1)/p) S b` |
+//! | the same, added up by a ring | `p a + ((p-1)/p) S b + ((p-1)/p) S g`, a copy of `S/p`, `((p-1)/p) S b` |
 //! | the same in one exchange | `a`, a copy of `S`, `(p-1) S b` |
 //! | barrier | `a` on a mesh, `ceil(lg p) a` by dissemination, as long by recursive doubling of a power of two, else `(floor(lg p) + 2) a`; `2 ceil(lg p) a` by a tree |
 //!
@@ -230,6 +231,7 @@ pub(super) fn work(
         Algorithm::MeshRead => mesh::reads(w, op, m),
         Algorithm::MeshShared => mesh::shared(w, op, m),
         Algorithm::MeshSharedOneShot => mesh::shared_one_shot(w, m),
+        Algorithm::RingShared => rings::shared(w, m),
         Algorithm::Binomial => rooted::binomial(w, op, m),
         Algorithm::ScatterAllGather => rooted::scatter_all_gather(w, op, m),
         Algorithm::DoubleBinaryTree => rooted::double_binary_tree(w, op, m),

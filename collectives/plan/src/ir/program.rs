@@ -80,11 +80,15 @@ pub struct Program {
 }
 
 impl Program {
-    /// Of a program that [shows](crate::Algorithm::shows_puts) puts: whether one of these blocks is shown. All with data
-    /// are, and the signals of a barrier, which go to everybody too.
+    /// Of a program that [shows](crate::Algorithm::shows_puts) puts: whether one of these blocks, from this rank, is shown.
+    /// One of the whole message is, or of the rank's own block of it, and the signals of a barrier: all that goes to
+    /// everybody.
     #[must_use]
-    pub fn shows(&self, blocks: Blocks) -> bool {
-        !blocks.is_empty() || self.op == Op::Barrier
+    pub fn shows(&self, from: u32, blocks: Blocks) -> bool {
+        match blocks.count {
+            0 => self.op == Op::Barrier,
+            count => count == self.blocks || blocks == Blocks::one(from),
+        }
     }
 
     /// The number in the message of a block.

@@ -25,7 +25,7 @@ pub fn check_shown(program: &Program) -> Result<(), VerifyError> {
             })
         };
         match step.action {
-            Action::Put { value, .. } if program.shows(value.blocks()) => {
+            Action::Put { value, .. } if program.shows(program.rank, value.blocks()) => {
                 if group.iter().any(|other| !joins(other, &step)) {
                     return wrong(
                         "what is shown is another value than before, or goes to one rank twice",

@@ -133,7 +133,7 @@ impl Resolving<'_> {
                     bytes,
                     blocks: *blocks,
                     land: None,
-                    shown: self.planned.shows(*blocks),
+                    shown: self.planned.shows(*from, *blocks),
                 });
                 if self.planned.says_where() && piece == 0 {
                     self.moves.push(Move::Look { from: *from });
@@ -159,7 +159,7 @@ impl Resolving<'_> {
     fn put(&mut self, to: u32, value: &Value, piece: u64) -> Option<()> {
         let blocks = value.blocks();
         let bytes = self.short(blocks, piece)?;
-        let is_shown = self.planned.shows(blocks);
+        let is_shown = self.planned.shows(self.planned.program.rank, blocks);
         if !is_shown {
             self.moves.push(Move::Begin { to, bytes });
         } else if self.is_first_shown() {

@@ -128,7 +128,7 @@ impl Rank {
             };
             let program = winner.template.generate(&shape).expect("a program");
             let geometry = Geometry::of(&program, Sizes::Equal(call.count as u64));
-            add_traffic(&mut sum, &program, &geometry.expect("a geometry"));
+            add_traffic(&mut sum, &program, &geometry.expect("a geometry"), false);
         }
         let bytes = sum.into_iter().map(|((from, to), elements)| {
             let way = (Place::Device(from), Place::Device(to));

@@ -179,6 +179,8 @@ names! {
         MeshShared = "mesh_shared",
         /// The same, for an all_reduce in one exchange.
         MeshSharedOneShot = "mesh_shared_one_shot",
+        /// Sums go from rank to rank, and every rank leaves its own where all read it.
+        RingShared = "ring_shared",
         /// Within islands first, then between them, and back; for communicators that have islands.
         Hierarchical = "hierarchical",
     }

@@ -2,7 +2,7 @@
 
 use crate::ir::Op;
 
-use super::{Message, Overlap, Work};
+use super::{Message, Overlap, Work, mesh};
 
 pub(super) fn ring(work: &mut Work, op: Op, m: &Message<'_>) {
     let rounds = u64::from(m.p) - 1;
@@ -17,6 +17,12 @@ pub(super) fn ring(work: &mut Work, op: Op, m: &Message<'_>) {
     if op != Op::ReduceScatter {
         work.copied.push(m.rest);
     }
+}
+
+/// The sums by a ring; what each has of them it shows, and all read it as they do that of [`mesh::shared`].
+pub(super) fn shared(work: &mut Work, m: &Message<'_>) {
+    ring(work, Op::ReduceScatter, m);
+    mesh::shared(work, Op::AllGather, m);
 }
 
 pub(super) fn bidirectional(work: &mut Work, op: Op, m: &Message<'_>) {
