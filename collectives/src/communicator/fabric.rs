@@ -36,7 +36,7 @@ const SWITCH_PS: u64 = 1_200_000;
 pub(super) struct RankSpeed {
     /// Result bytes a second of one reduction, 0 if unknown.
     pub reduce: u64,
-    /// Cores that the rank may use, with the other ranks of its node.
+    /// Cores of which the rank gets the time.
     pub cores: u32,
 }
 
@@ -65,6 +65,24 @@ pub(super) fn fabric(
         Some(measured) => fabric.with_measurements(measured),
         None => fabric,
     }
+}
+
+/// By rank of `members` the core to which it is bound, by number; none if some rank is bound to no single one.
+pub(super) fn bound_to(world: &World, members: &[u32]) -> Vec<u32> {
+    let mut known = Vec::new();
+    let number = |member: &u32| {
+        let cores = world.table.get(*member)?.cores;
+        if cores.count != 1 {
+            return None;
+        }
+        let at = known.iter().position(|id| *id == cores.id);
+        Some(at.unwrap_or_else(|| {
+            known.push(cores.id);
+            known.len() - 1
+        }) as u32)
+    };
+    let all: Option<Vec<u32>> = members.iter().map(number).collect();
+    all.unwrap_or_default()
 }
 
 /// What can leave a node in all, where that is less than its ways together: ways share network
@@ -144,7 +162,7 @@ fn with_links(
     let mut ports = Ports::new(&world.graph);
     let described: Vec<Node> = (0..nodes.len() as u32)
         .map(|node| Node {
-            cores: cores(node, members, &node_of, speeds, &ports),
+            cores: cores(world, node, members, &node_of, speeds, &ports),
             exit: exit(world, members, &node_of, node, measured),
         })
         .collect();
@@ -296,8 +314,10 @@ fn at_least(port: Port, bytes_per_second: u64) -> Port {
     }
 }
 
-/// The cores that the ranks of a node share; 0, which is enough, where devices do their work.
+/// The cores that the ranks of a node have together; 0, which is enough, where devices do their work. Those of all that are
+/// bound to some, unless the system gives them the time of fewer.
 fn cores(
+    world: &World,
     node: u32,
     members: &[u32],
     node_of: &[u32],
@@ -308,5 +328,13 @@ fn cores(
     if here().all(|((_, member), _)| !ports.is_cpu(*member)) {
         return 0;
     }
-    here().map(|(_, speed)| speed.cores).min().unwrap_or(0)
+    let share = here().map(|(_, speed)| speed.cores).min().unwrap_or(0);
+    let mut sets = BTreeMap::new();
+    for ((_, member), speed) in here() {
+        match world.table.get(*member).map(|entry| entry.cores) {
+            Some(cores) if cores.count == speed.cores => sets.insert(cores.id, cores.count),
+            _ => return share,
+        };
+    }
+    sets.into_values().fold(0, u32::saturating_add)
 }

@@ -102,7 +102,8 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
             peers.shares,
         )
         .with_core_cache(peers.core_cache)
-        .that_hands_lines_on(peers.swaps),
+        .that_hands_lines_on(peers.swaps)
+        .with_cores(&super::fabric::bound_to(world, &forming.members)),
         Policy::new(world.is_crowded(), &world.options),
         forming.arena.slot_bytes,
         ROUNDS,

@@ -246,6 +246,30 @@ static FILE *pipe_of(const char *name, const char *mode)
     return file;
 }
 
+/* Binds this process to a core, if the driver says so. */
+static void bind_to_core(int rank)
+{
+    const char *how = getenv("PEERS_BIND");
+    cpu_set_t set;
+    if (!how || strcmp(how, "core") != 0)
+        return;
+    CPU_ZERO(&set);
+    CPU_SET(rank % (int)sysconf(_SC_NPROCESSORS_ONLN), &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0)
+        fail("binding to a core");
+}
+
+/* The rank that the launcher names before the library begins, or -1. */
+static int named_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+    size_t i;
+    for (i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i]))
+            return atoi(getenv(names[i]));
+    return -1;
+}
+
 int main(int argc, char **argv)
 {
     char version[MPI_MAX_LIBRARY_VERSION_STRING], line[256], name[32];
@@ -253,17 +277,14 @@ int main(int argc, char **argv)
     FILE *commands, *results;
     size_t i;
     int length;
+    /* As launchers do: libraries see where they run as they begin. */
+    me = named_rank();
+    if (me >= 0)
+        bind_to_core(me);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
+    bind_to_core(me);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    value = getenv("PEERS_BIND");
-    if (value && strcmp(value, "core") == 0) {
-        cpu_set_t set;
-        CPU_ZERO(&set);
-        CPU_SET(me % (int)sysconf(_SC_NPROCESSORS_ONLN), &set);
-        if (sched_setaffinity(0, sizeof set, &set) != 0)
-            fail("binding to a core");
-    }
     value = getenv("PEERS_MAXBYTES");
     capacity = (value ? strtoull(value, NULL, 10) : (size_t)64 << 20) / sizeof(float) + (size_t)ranks + 16;
     send_buffer = buffer(capacity);

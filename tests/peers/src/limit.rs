@@ -21,7 +21,7 @@ use anyhow::{Result, anyhow};
 
 use crate::call::{Caller, Op};
 use crate::memory::Buffers;
-use crate::rank::{answer_all, elements};
+use crate::rank::{answer_all, bind, elements};
 
 /// Floats that fit into a flag's line.
 const INLINE: usize = 8;
@@ -36,6 +36,7 @@ pub fn serve(ranks: usize) -> Result<()> {
             .map(|rank| {
                 let shared = &shared;
                 scope.spawn(move || {
+                    bind(rank as u32)?;
                     let mut buffers = Buffers::private(elements(shared.ranks as u32)?)?;
                     let rank = Rank::new(shared, rank);
                     answer_all(&rank, &mut buffers, "limit", "threads and memcpy")

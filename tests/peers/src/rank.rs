@@ -19,6 +19,9 @@ const DEFAULT_BYTES: usize = 64 << 20;
 
 /// Serves the driver with a rank of the library until it says `quit` or goes away.
 pub fn serve(transport: &str) -> Result<()> {
+    // As who starts ranks does: libraries see where they run as they begin.
+    let me = env::var("UNISONO_RANK").context("UNISONO_RANK")?;
+    bind(me.parse().context("UNISONO_RANK")?)?;
     let communicator = join(transport)?;
     let version = concat!("unisono ", env!("CARGO_PKG_VERSION"));
     let mut buffers = Buffers::of(&communicator, elements(communicator.size())?)?;
@@ -45,7 +48,6 @@ pub fn answer_all(
 ) -> Result<()> {
     let control = PathBuf::from(env::var_os("PEERS_CTL").context("PEERS_CTL names no folder")?);
     let (me, ranks) = (on.rank(), on.size());
-    bind(me)?;
     let (send, recv) = buffers.slices();
     fill(send, me);
     recv.fill(0.0);
@@ -86,7 +88,7 @@ fn join(transport: &str) -> Result<Communicator> {
 }
 
 /// Rank r to core r modulo cores, if the driver says so.
-fn bind(rank: u32) -> Result<()> {
+pub fn bind(rank: u32) -> Result<()> {
     if env::var("PEERS_BIND").is_ok_and(|how| how == "core") {
         let cores = std::thread::available_parallelism()?.get();
         let mut set = CpuSet::new();

@@ -208,6 +208,19 @@ impl Algorithm {
         self == Algorithm::MeshRead
     }
 
+    /// Those of CPUs of one machine in which most bytes go to a rank that is near in the order of the ranks.
+    pub(crate) const BY_NEIGHBOURS: [Algorithm; 4] = [
+        Algorithm::Ring,
+        Algorithm::Binomial,
+        Algorithm::Chain,
+        Algorithm::RingShared,
+    ];
+
+    /// Whether it is one of [`Self::BY_NEIGHBOURS`].
+    pub(crate) fn goes_by_neighbours(self) -> bool {
+        Self::BY_NEIGHBOURS.contains(&self)
+    }
+
     /// Whether each rank shows what it puts: what is to everybody lies once, in its own memory ([`crate::ir`], *Shown
     /// puts*). [`Program::shows`](crate::Program::shows) says which puts these are.
     #[must_use]

@@ -4,11 +4,12 @@
 //! it and how many of its messages leave one node at the same time. So it is small, and choosing
 //! an algorithm costs no look at single links.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::algorithms::{Algorithm, neighbours, pairwise};
 use crate::builder::wrap;
-use crate::template::Family;
+use crate::template::{Family, Order};
 
 use super::measured::Measurements;
 use super::pattern::{Pattern, Survey, crowding, scaled};
@@ -45,6 +46,8 @@ const HANDED: (u128, u128) = (7, 20);
 /// what was chosen without this, once 1.03 times (`--ranks 3,4,5,6,7,8 --ops reduce_scatter --sizes 1M,2M,4M,16M,64M`, in
 /// turns with the build before it).
 const ADDED_ON: (u128, u128) = (17, 20);
+/// What goes from rank to rank stays in the caches of a core that both share.
+const NEAR: (u128, u128) = (9, 10);
 /// As many bytes make the mean of two rates exact enough.
 const READ_SAMPLE: u128 = 1 << 30;
 /// Puts are not made smaller than this to stay in a cache: ranks would do little but take turns.
@@ -168,6 +171,8 @@ pub struct Fabric {
     core_cache: u128,
     /// Whether a core that reads what another has just written takes the lines over, and ranks have theirs by that.
     hands_on: bool,
+    /// Whether most ranks that follow each other share a core.
+    near: bool,
     /// The fingerprint of the fabric of which this one is a calibrated version.
     origin: Option<u64>,
 }
@@ -303,6 +308,7 @@ impl Fabric {
             shares_memory: Err("nobody has said that its ranks share memory".into()),
             core_cache: CORE_CACHE,
             hands_on: false,
+            near: false,
             origin: None,
         })
     }
@@ -410,6 +416,42 @@ impl Fabric {
     pub fn that_hands_lines_on(mut self, hands_on: bool) -> Self {
         self.hands_on = hands_on;
         self
+    }
+
+    /// The same fabric, each of whose ranks is bound to one core: `core_of` has a number for each, alike for those that share
+    /// one; none if that is not so. If the ranks all share memory, and cores hand lines on, what goes from rank to rank goes by an order in which
+    /// those of a core follow each other: there is then a template for that, if it is not theirs. What the fabric knows of
+    /// that has to be said before. What its fingerprint says does not hang on it.
+    #[must_use]
+    pub fn with_cores(mut self, core_of: &[u32]) -> Self {
+        let is_known = core_of.len() == self.ranks as usize;
+        if !(is_known && self.hands_on && self.shares_cores() && self.shares_memory()) {
+            return self;
+        }
+        let mut first_of = BTreeMap::new();
+        for (rank, core) in (0u32..).zip(core_of) {
+            first_of.entry(core).or_insert(rank);
+        }
+        let mut ranks: Vec<u32> = (0..self.ranks).collect();
+        ranks.sort_by_key(|&rank| first_of.get(&core_of[rank as usize]));
+        self.near = ranks.is_sorted();
+        if !self.near
+            && let Ok(order) = Order::new(ranks)
+        {
+            let shaped = self.shaped.iter().cloned();
+            self.shaped = shaped.chain(Shaped::by_core(order)).collect();
+        }
+        self
+    }
+
+    /// Whether most ranks that follow each other share a core.
+    pub(super) fn has_neighbours_on_a_core(&self) -> bool {
+        self.near
+    }
+
+    /// What of the time that algorithms that go by neighbours take it takes where these share a core: [`NEAR`].
+    pub(super) fn by_neighbours_on_a_core(&self) -> Ratio {
+        Ratio::new(NEAR.0, NEAR.1)
     }
 
     /// Whether all ranks map each other's memory and read it with cores of their own.

@@ -89,6 +89,20 @@ pub fn predict(
     pieces: u64,
     fabric: &Fabric,
 ) -> Result<Cost, Unsupported> {
+    let near = fabric.has_neighbours_on_a_core();
+    predict_where(algorithm, op, windowed, bytes, pieces, fabric, near)
+}
+
+/// [`predict`] of ranks in an order in which most that follow each other share a core, if `near`.
+fn predict_where(
+    algorithm: Algorithm,
+    op: Op,
+    windowed: bool,
+    bytes: u64,
+    pieces: u64,
+    fabric: &Fabric,
+    near: bool,
+) -> Result<Cost, Unsupported> {
     algorithm.supports(op, fabric.ranks(), windowed)?;
     if fabric.ranks() == 1 {
         let whole = rate::Ratio::new(u128::from(bytes), 1);
@@ -96,7 +110,7 @@ pub fn predict(
         cost.copy.0 = fabric.speeds.copy.time(whole);
         return Ok(cost);
     }
-    let work = phases::work(algorithm, op, windowed, bytes, fabric);
+    let work = phases::work(algorithm, op, windowed, bytes, fabric, near);
     Ok(price(&work, pieces, fabric))
 }
 

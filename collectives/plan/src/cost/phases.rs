@@ -184,13 +184,15 @@ impl Work {
     }
 }
 
-/// The work of an operation over a fabric of at least two ranks, for a message of `bytes` bytes.
+/// The work of an operation over a fabric of at least two ranks, for a message of `bytes` bytes. `near` if most ranks that
+/// follow each other share a core.
 pub(super) fn work(
     algorithm: Algorithm,
     op: Op,
     windowed: bool,
     bytes: u64,
     fabric: &Fabric,
+    near: bool,
 ) -> Work {
     let message = Message::new(bytes, fabric);
     let mut work = match (windowed, algorithm.reads_peers()) {
@@ -236,9 +238,12 @@ pub(super) fn work(
         Algorithm::ScatterAllGather => rooted::scatter_all_gather(w, op, m),
         Algorithm::DoubleBinaryTree => rooted::double_binary_tree(w, op, m),
     }
+    let mut takes = |Ratio { num, den }| work.in_caches = work.in_caches.times(num).over(den);
     if algorithm == Algorithm::Ring && op == Op::ReduceScatter {
-        let Ratio { num, den } = fabric.added_on(message.s);
-        work.in_caches = work.in_caches.times(num).over(den);
+        takes(fabric.added_on(message.s));
+    }
+    if near && algorithm.goes_by_neighbours() {
+        takes(fabric.by_neighbours_on_a_core());
     }
     work
 }

@@ -11,7 +11,7 @@ use super::fabric::{Fabric, FabricError, Link, Node, Speeds};
 use super::flows::{RingWays, TreeWays};
 use super::pattern::{Pattern, Survey, crowding};
 use super::rate::Ratio;
-use super::{Cost, phases, predict, price};
+use super::{Cost, phases, predict, predict_where, price};
 
 /// Templates that were made for a fabric.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +33,8 @@ pub struct Shaped {
 enum Ways {
     /// An algorithm on the fabric with its ranks in another order.
     Ordered(Algorithm, Arc<Fabric>),
+    /// An algorithm with the ranks of each core one after the other.
+    ByCore(Algorithm),
     /// Level by level, the lowest first.
     Levels(Vec<LevelWays>),
     /// Several cycles at once.
@@ -111,6 +113,9 @@ impl Shaped {
                 cost.transfer.0 += phases::from_memory_ps(op, whole, fabric);
                 Ok(cost)
             }
+            Ways::ByCore(algorithm) => {
+                predict_where(*algorithm, op, false, bytes, pieces, fabric, true)
+            }
             Ways::Levels(levels) => {
                 let work = phases::levels(levels, op, bytes, fabric);
                 Ok(price(&work, pieces, fabric))
@@ -182,6 +187,20 @@ impl Fabric {
         }
         self.set_templates(shaped, missing);
         Ok(self)
+    }
+}
+
+impl Shaped {
+    /// Algorithms that go by neighbours, with the ranks in an order in which those of a core follow each other.
+    pub(super) fn by_core(order: Order) -> impl Iterator<Item = Self> {
+        let order = Arc::new(order);
+        Algorithm::BY_NEIGHBOURS.into_iter().map(move |algorithm| {
+            let order = order.clone();
+            Self {
+                template: Template::Ordered { algorithm, order },
+                ways: Ways::ByCore(algorithm),
+            }
+        })
     }
 }
 

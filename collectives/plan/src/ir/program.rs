@@ -87,7 +87,17 @@ impl Program {
     pub fn shows(&self, from: u32, blocks: Blocks) -> bool {
         match blocks.count {
             0 => self.op == Op::Barrier,
-            count => count == self.blocks || blocks == Blocks::one(from),
+            // A block that belongs to a rank is named by its position.
+            1 if self.rank_at(blocks.first) == from => true,
+            count => count == self.blocks,
+        }
+    }
+
+    /// The rank at a position.
+    fn rank_at(&self, position: u32) -> u32 {
+        match &self.order {
+            None => position,
+            Some(order) => order.get(position as usize).copied().unwrap_or(position),
         }
     }
 

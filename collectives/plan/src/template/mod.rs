@@ -64,7 +64,12 @@ impl Template {
     /// [`Algorithm::shows_puts`].
     #[must_use]
     pub fn shows_puts(&self) -> bool {
-        matches!(self, Template::Flat(algorithm) if algorithm.shows_puts())
+        match self {
+            Template::Flat(algorithm) | Template::Ordered { algorithm, .. } => {
+                algorithm.shows_puts()
+            }
+            _ => false,
+        }
     }
 
     /// The name in configuration files and tables. That of an algorithm, in whatever order.
