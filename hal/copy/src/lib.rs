@@ -16,11 +16,13 @@
 //! [`is_slow`] tells of it.
 #![allow(unsafe_code, reason = "copies bytes at addresses")]
 
+mod ahead;
 mod fetched;
 mod past;
 mod vectors;
 mod ways;
 
+pub use ahead::fetch_next;
 pub use fetched::copy_fetched;
 pub use past::{LINE, can_stream, copy_past, fence_streamed, stream_block};
 pub use ways::{WORTH, Ways};

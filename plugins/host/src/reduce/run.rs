@@ -3,7 +3,7 @@
 
 use core::mem::MaybeUninit;
 
-use unisono_copy::{LINE, can_stream, fence_streamed, stream_block};
+use unisono_copy::{LINE, can_stream, fence_streamed, fetch_next, stream_block};
 
 use super::kernel::{Division, Loops};
 use super::table::find;
@@ -12,6 +12,9 @@ use crate::cpu::Isa;
 
 /// Results that are divided or streamed go through a block of this size in the first-level cache.
 pub(super) const BLOCK: usize = 4096;
+
+/// Operands of so many bytes may come from memory: the start of each page is asked for before its turn.
+const LONG: usize = 32 << 10;
 
 #[repr(C, align(64))]
 struct Block(MaybeUninit<[u8; BLOCK]>);
@@ -88,6 +91,37 @@ impl Kernel {
         b: *const u8,
         elements: usize,
     ) {
+        let step = BLOCK / self.element;
+        let mut done = 0;
+        if elements * self.element >= LONG {
+            while elements - done > 2 * step {
+                let offset = done * self.element;
+                // SAFETY: the piece lies within the operands, and so does the next one.
+                unsafe {
+                    let (dst, a, b) = (dst.add(offset), a.add(offset), b.add(offset));
+                    fetch_next(a);
+                    fetch_next(b);
+                    self.run_piece(dst, a, b, step);
+                }
+                done += step;
+            }
+        }
+        let offset = done * self.element;
+        // SAFETY: what is left of the operands.
+        unsafe {
+            self.run_piece(
+                dst.add(offset),
+                a.add(offset),
+                b.add(offset),
+                elements - done,
+            )
+        };
+    }
+
+    /// # Safety
+    /// As for [`run`](Self::run).
+    #[inline]
+    unsafe fn run_piece(&self, dst: *mut u8, a: *const u8, b: *const u8, elements: usize) {
         // SAFETY: the caller's contract. All reductions commute, so `b = a op b` is a fold as well.
         unsafe {
             if core::ptr::eq(dst, a) {
@@ -149,6 +183,10 @@ impl Kernel {
             // SAFETY: the block holds `step` elements; the piece lies within the operands.
             unsafe {
                 let (a, b) = (a.add(offset), b.add(offset));
+                if elements - start > 2 * step {
+                    fetch_next(a);
+                    fetch_next(b);
+                }
                 match self.loops.division {
                     Division::Within(divided) if divisor != 0 => divided(block, a, b, n, divisor),
                     Division::After(divide) if divisor != 0 => {
