@@ -74,13 +74,27 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
             swaps: false,
         }
     };
+    let shows = peers.shares.is_ok();
+    let fabric = super::fabric::fabric(
+        world,
+        &forming.members,
+        &peers.speeds,
+        &peers.refused,
+        peers.fetches,
+        peers.reads,
+        peers.shares,
+    )
+    .with_core_cache(peers.core_cache)
+    .that_hands_lines_on(peers.swaps)
+    .with_cores(&super::fabric::bound_to(world, &forming.members));
     let stream = world.device.stream(0)?;
     let supports = peers.supports;
     let lane = Arc::new(Lane::new(
         Own::new(forming.rank, forming.arena)
-            .that_shows(peers.shares.is_ok())
+            .that_shows(shows)
             .with_core_cache(peers.core_cache)
-            .that_swaps(peers.swaps),
+            .that_swaps(peers.swaps)
+            .that_takes_turns(fabric.shares_cores()),
         peers.peers,
         world.device.clone(),
         stream,
@@ -92,18 +106,7 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
         forming.members.clone(),
         world.clone(),
         lane,
-        super::fabric::fabric(
-            world,
-            &forming.members,
-            &peers.speeds,
-            &peers.refused,
-            peers.fetches,
-            peers.reads,
-            peers.shares,
-        )
-        .with_core_cache(peers.core_cache)
-        .that_hands_lines_on(peers.swaps)
-        .with_cores(&super::fabric::bound_to(world, &forming.members)),
+        fabric,
         Policy::new(world.is_crowded(), &world.options),
         forming.arena.slot_bytes,
         ROUNDS,
