@@ -239,7 +239,11 @@ pub(super) fn work(
         Algorithm::DoubleBinaryTree => rooted::double_binary_tree(w, op, m),
     }
     let mut takes = |Ratio { num, den }| work.in_caches = work.in_caches.times(num).over(den);
-    if algorithm == Algorithm::Ring && op == Op::ReduceScatter {
+    let adds_on = match algorithm {
+        Algorithm::Ring => op == Op::ReduceScatter,
+        other => other == Algorithm::RingShared,
+    };
+    if adds_on {
         takes(fabric.added_on(message.s));
     }
     if near && algorithm.goes_by_neighbours() {

@@ -26,6 +26,8 @@ pub(super) struct Message<'a> {
     request: &'a Request,
     fabric: &'a Fabric,
     layout: Layout,
+    /// Whether sums go by a ring and are shown to all, in whatever order.
+    is_shown_ring: bool,
     element_bytes: u32,
     whole: Geometry,
 }
@@ -48,6 +50,12 @@ impl<'a> Message<'a> {
         let element_bytes = request.element_bytes.max(1);
         let count = request.bytes.div_ceil(u64::from(element_bytes));
         let template = plan.template(fabric).ok_or("there is no such template")?;
+        let is_shown_ring = match template {
+            Template::Flat(algorithm) | Template::Ordered { algorithm, .. } => {
+                algorithm == Algorithm::RingShared
+            }
+            _ => false,
+        };
         let layout = template.layout(request.op, fabric.ranks());
         let layout = layout.map_err(|error| error.to_string())?;
         let whole = match template {
@@ -74,6 +82,7 @@ impl<'a> Message<'a> {
             request,
             fabric,
             layout,
+            is_shown_ring,
             element_bytes,
             whole: whole.map_err(|error| error.to_string())?,
         })
@@ -112,7 +121,8 @@ impl<'a> Message<'a> {
             .cached_put()
             .filter(|_| self.is_to_all_at_once());
         let added = self.is_read().then_some(READ_TO_ADD);
-        let most = [cached, added].into_iter().flatten().min();
+        let shown = self.fabric.shown_ring_put().filter(|_| self.is_shown_ring);
+        let most = [cached, added, shown].into_iter().flatten().min();
         let slot_bytes = most.map_or(slot_bytes, |bytes| bytes.min(slot_bytes));
         let mut best = self.cut(slot_bytes)?;
         if self.is_whole() {
