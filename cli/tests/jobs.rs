@@ -5,6 +5,7 @@ mod common;
 mod plugins;
 
 use std::collections::BTreeSet;
+use std::process::Command;
 
 use common::{Done, run, unisono};
 use plugins::{plugins, skip};
@@ -227,6 +228,54 @@ fn explain_tells_of_windows() {
     assert!(
         winner.is_some_and(|line| line.contains("over windows")),
         "{with:?}"
+    );
+}
+
+/// Four ranks, each bound to one of two cores: their machine has two, and what goes from rank to rank goes core by core.
+#[test]
+fn ranks_that_are_bound_share_all_their_cores() {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let has_taskset = Command::new("taskset").arg("-V").output().is_ok();
+    if cores < 2 || !has_taskset {
+        return skip("bound ranks", "it needs two cores, and taskset");
+    }
+    let (Ok(folder), unisono) = (plugins(), env!("CARGO_BIN_EXE_unisono")) else {
+        return skip("bound ranks", "no plugins");
+    };
+    let of_bound = |ask: &str| {
+        let ask = format!("exec taskset -c $((UNISONO_RANK % 2)) {unisono} {ask}");
+        let ranks = ["run", "-n", "4", "--no-prefix", "--", "sh", "-c", &ask];
+        let mut command = Command::new(unisono);
+        command.args(ranks).env("UNISONO_PLUGIN_PATH", &folder);
+        let done = run(command.env("UNISONO_MEMORY", "{swap_slots: true}"));
+        assert_eq!(done.code, Some(0), "{done:?}");
+        done.out
+    };
+    let explained = of_bound("explain all_reduce --bytes 16M");
+    assert!(explained.contains("* ring_shared:ordered"), "{explained}");
+    let unbound = run(Command::new(unisono)
+        .args(["explain", "all_reduce", "--bytes", "16M", "--ranks", "4"])
+        .env("UNISONO_PLUGIN_PATH", &folder)
+        .env("UNISONO_MEMORY", "{swap_slots: true}"));
+    let predicted = |out: &str| {
+        let row = out
+            .lines()
+            .find(|line| line.starts_with("  mesh_two_shot  "));
+        row.map(|row| row.split_whitespace().nth(2).map(str::to_owned))
+    };
+    if cores == 2 {
+        assert_eq!(
+            predicted(&explained),
+            predicted(&unbound.out),
+            "{explained}"
+        );
+    }
+    // It checks what comes of it.
+    let measured = of_bound("bench all_reduce,reduce,reduce_scatter -b 1K -e 4M -f 64 -n 2 -w 1");
+    assert!(measured.contains("ring_shared:ordered"), "{measured}");
+    assert!(
+        measured.contains("Out of bounds values : 0 OK"),
+        "{measured}"
     );
 }
 

@@ -120,7 +120,7 @@ fn verify_rooted(op: impl Fn(u32) -> Op, plans: usize) {
 
 #[test]
 fn all_reduce() {
-    verify(Op::AllReduce, 13);
+    verify(Op::AllReduce, 14);
 }
 
 #[test]

@@ -72,6 +72,7 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
             shares: Ok(()),
             core_cache: 0,
             swaps: false,
+            plain: true,
         }
     };
     let shows = peers.shares.is_ok();
@@ -91,7 +92,7 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
     let supports = peers.supports;
     let lane = Arc::new(Lane::new(
         Own::new(forming.rank, forming.arena)
-            .that_shows(shows)
+            .that_shows(shows, peers.plain)
             .with_core_cache(peers.core_cache)
             .that_swaps(peers.swaps)
             .that_takes_turns(fabric.shares_cores()),
@@ -140,6 +141,8 @@ struct Connected {
     core_cache: u64,
     /// Whether slots change hands on all ranks.
     swaps: bool,
+    /// Whether no rank needs slots for small puts.
+    plain: bool,
 }
 
 struct Forming<'a> {
@@ -270,6 +273,7 @@ impl<'a> Forming<'a> {
                 .min()
                 .unwrap_or(0),
             swaps: offers.iter().all(|offer| offer.swaps),
+            plain: offers.iter().all(|offer| offer.is_plain),
             speeds: offers.iter().map(|offer| offer.speed).collect(),
             records: offers.iter().map(|offer| offer.records).collect(),
             fetches,
@@ -306,7 +310,7 @@ impl<'a> Forming<'a> {
             });
         }
         let (processes, unread) = self.reach(&kinds, &offers);
-        let shares = self.shares(&kinds, &plans);
+        let shares = self.shares(&kinds, &plans, &offers);
         Ok(Mapped {
             kinds,
             homes,
@@ -351,7 +355,12 @@ impl<'a> Forming<'a> {
     }
 
     /// Whether this rank's core works in memory that it and all others map, or why not.
-    fn shares(&self, kinds: &[Kind], plans: &[Plan]) -> std::result::Result<(), String> {
+    fn shares(
+        &self,
+        kinds: &[Kind],
+        plans: &[Plan],
+        offers: &[Offer],
+    ) -> std::result::Result<(), String> {
         let (rank, info) = (self.rank, self.world.device.info());
         let records = info.streams_can(unisono_abi::stream_can::CAPTURE);
         let is_cpu =
@@ -361,12 +370,17 @@ impl<'a> Forming<'a> {
                 "no core works for rank {rank} in memory that others map"
             ));
         }
-        let is_shared = |(kind, plan): (&Kind, &Plan)| match (kind, plan) {
+        // Both ends must know from what all have told whether the other's core takes it for plain memory.
+        let is_plain = |offer: &Offer| self.is_plain() && offer.is_plain;
+        let is_shared = |((kind, plan), offer): ((&Kind, &Plan), &Offer)| match (kind, plan) {
             (Kind::Own, _) => true,
-            (Kind::Direct, Plan::Mapped(Way::Mapped { fetch, .. })) => *fetch == Fetch::default(),
+            (Kind::Direct, Plan::Mapped(Way::Mapped { fetch, inline, .. })) => {
+                *fetch == Fetch::default() && *inline == is_plain(offer)
+            }
             _ => false,
         };
-        match kinds.iter().zip(plans).position(|pair| !is_shared(pair)) {
+        let all = kinds.iter().zip(plans).zip(offers);
+        match all.into_iter().position(|pair| !is_shared(pair)) {
             None => Ok(()),
             Some(peer) => Err(format!("ranks {rank} and {peer} do not share memory")),
         }

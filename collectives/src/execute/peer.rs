@@ -184,6 +184,8 @@ pub(crate) struct Own {
     medium_bytes: u64,
     half_bytes: u64,
     long_slots: u32,
+    /// Whether no rank needs slots for small puts.
+    plain: bool,
     credit: u64,
     shared_credit: u64,
 }
@@ -233,6 +235,7 @@ impl Own {
             medium_bytes: arena.medium_bytes(),
             half_bytes: arena.half_bytes(),
             long_slots: arena.long_slots(0),
+            plain: true,
             credit: arena.credit(),
             shared_credit: arena.shared_credit(arena.long_slots(0)),
         }
@@ -279,9 +282,13 @@ impl Own {
         }
     }
 
-    /// The same where ranks may show each other what they put, or not.
-    pub(crate) fn that_shows(self, shows: bool) -> Self {
-        Self { shows, ..self }
+    /// The same where ranks may show each other what they put, or not. `plain` if no rank needs slots for small puts.
+    pub(crate) fn that_shows(self, shows: bool, plain: bool) -> Self {
+        Self {
+            shows,
+            plain,
+            ..self
+        }
     }
 }
 

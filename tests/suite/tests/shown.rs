@@ -35,7 +35,8 @@ fn is_shown(world: &Communicator) {
     for op in OPS {
         let bytes = if op == Op::Barrier { 0 } else { 1 << 20 };
         let plan = world.explain(op, bytes, DataType::U64).expect("a plan");
-        assert!(plan.algorithm().starts_with("mesh_shared"), "{op}: {plan}");
+        let shown = ["mesh_shared", "mesh_shared_one_shot", "ring_shared"];
+        assert!(shown.contains(&plan.algorithm()), "{op}: {plan}");
     }
 }
 
@@ -90,7 +91,7 @@ fn calls_are_right(world: &Communicator, counts: &[usize], rounds: usize) {
 #[test]
 fn threads_that_show_get_what_was_put() {
     let _limit = watchdog("threads_that_show_get_what_was_put", LIMIT);
-    use Algorithm::{MeshShared, MeshSharedOneShot};
+    use Algorithm::{MeshShared, MeshSharedOneShot, RingShared};
     for (ranks, direct, slots, all_reduce) in [
         (2, true, 8, MeshShared),
         (2, false, 2, MeshSharedOneShot),
@@ -99,6 +100,10 @@ fn threads_that_show_get_what_was_put() {
         (5, false, 8, MeshSharedOneShot),
         (8, true, 8, MeshShared),
         (8, true, 8, MeshSharedOneShot),
+        (2, false, 2, RingShared),
+        (3, true, 3, RingShared),
+        (5, false, 8, RingShared),
+        (8, true, 8, RingShared),
     ] {
         threads(
             ranks,
@@ -141,6 +146,8 @@ fn threads_and_streams_show_each_other_alike() {
         (2, Algorithm::MeshSharedOneShot),
         (100, Algorithm::MeshSharedOneShot),
         (3000, Algorithm::MeshShared),
+        (2, Algorithm::RingShared),
+        (3000, Algorithm::RingShared),
     ] {
         threads_and_streams(count, all_reduce);
     }

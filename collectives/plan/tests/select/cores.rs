@@ -313,6 +313,72 @@ fn long_messages_lie_in_windows_however_many_ranks_there_are() {
     }
 }
 
+/// Of ranks that share memory, long sums go by a ring, and each is shown to all; in pieces of which caches hold what a core's
+/// ranks have under way, where these hand lines on.
+#[test]
+fn long_sums_go_by_a_ring_and_are_shown() {
+    let chosen = |fabric: &Fabric, bytes| {
+        let asked = Request {
+            slot_bytes: 128 << 10,
+            ..request(Op::AllReduce, bytes)
+        };
+        let got = select(&asked, fabric, &Overrides::NONE).unwrap();
+        (got.winner().plan, got.winner().put_bytes)
+    };
+    let shares = |ranks| shared_memory(ranks, 2).with_shared_memory(Ok(()));
+    let ring = Plan::Flat(Algorithm::RingShared);
+    assert_eq!(chosen(&shares(8), 64 * MIB), (ring, 128 << 10));
+    assert_ne!(chosen(&shares(8), 64 << 10).0, ring, "so many steps");
+    assert_ne!(chosen(&shared_memory(8, 2), 64 * MIB).0, ring, "not shared");
+    let hands_on = |ranks| shares(ranks).that_hands_lines_on(true);
+    assert_eq!(chosen(&hands_on(8), 64 * MIB), (ring, 64 << 10));
+    assert_eq!(chosen(&hands_on(4), 64 * MIB), (ring, 128 << 10));
+}
+
+/// Ranks that are bound to cores in turns: what goes from rank to rank goes core by core.
+#[test]
+fn rings_go_core_by_core() {
+    let shares = |ranks| {
+        shared_memory(ranks, 2)
+            .with_shared_memory(Ok(()))
+            .that_hands_lines_on(true)
+    };
+    let order_of = |fabric: &Fabric, op| {
+        let selection = select(&request(op, 64 * MIB), fabric, &Overrides::NONE).unwrap();
+        let winner = selection.winner();
+        let order = match &winner.template {
+            Template::Ordered { order, .. } => Some(order.ranks().to_vec()),
+            _ => None,
+        };
+        (winner.template.name(), order, winner.cost.total())
+    };
+    let ops = [
+        (Op::AllReduce, "ring_shared"),
+        (Op::ReduceScatter, "ring"),
+        (Op::Reduce { root: 3 }, "chain"),
+    ];
+    let in_turns = shares(8).with_cores(&[0, 1, 0, 1, 0, 1, 0, 1]);
+    let in_blocks = shares(8).with_cores(&[7, 7, 7, 7, 0, 0, 0, 0]);
+    let by_core = Some(vec![0, 2, 4, 6, 1, 3, 5, 7]);
+    for (op, name) in ops {
+        let (ordered, order, took) = order_of(&in_turns, op);
+        assert_eq!((ordered, order), (name, by_core.clone()), "{op}");
+        assert_eq!(order_of(&in_blocks, op), (name, None, took), "{op}");
+        // Of ranks that are bound to none nothing is known, and it takes longer.
+        let (unbound, order, longer) = order_of(&shares(8).with_cores(&[]), op);
+        assert_eq!((unbound, order), (name, None), "{op}");
+        assert!(longer > took, "{op}");
+    }
+    // The first of each core decides, and the others keep their order.
+    let three = shares(3).with_cores(&[5, 2, 5]);
+    assert_eq!(order_of(&three, Op::AllReduce).1, Some(vec![0, 2, 1]));
+    // Ranks with a core each are near nobody.
+    let alone = shares(2).with_cores(&[0, 1]);
+    assert!(alone.templates().is_empty());
+    // What a fabric is called by does not hang on it.
+    assert_eq!(in_turns.fingerprint(), shares(8).fingerprint());
+}
+
 /// Ranks that share cores which hand lines on: who adds on the way, in one pass, is faster than who gathers first.
 #[test]
 fn long_sums_go_from_rank_to_rank_where_lines_are_handed_on() {

@@ -6,7 +6,7 @@ use unisono_plan::cost::{
 };
 use unisono_plan::select::{Override, Overrides, Plan, Request, SelectError, Selection, select};
 use unisono_plan::template::Family;
-use unisono_plan::{Algorithm, Op, OpKind};
+use unisono_plan::{Algorithm, Op, OpKind, Template};
 
 mod cores;
 mod measured;

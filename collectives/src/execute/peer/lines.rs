@@ -2,7 +2,7 @@
 //! needs some of them.
 
 use super::shuttle::Shuttle;
-use super::{Fetch, Own, Peer, Way, modulo};
+use super::{Fetch, Own, Peer, Room, Way, modulo};
 use crate::arena::{self, COUNTER, Counter, INLINE, INLINE_OFFSET, LINE};
 use crate::execute::direct::flag::{self, fetch_to_read, fetch_to_write};
 
@@ -278,7 +278,14 @@ impl Peer {
         } else if bytes <= own.small_bytes {
             self.lines.shown_small + number * self.lines.stride
         } else {
-            self.lines.shown_slots + own.in_shared(own.shared_room(bytes), self.rank, group)
+            self.lines.shown_slots
+                + match own.shared_room(bytes) {
+                    Room::Long => {
+                        let slot = modulo(group, own.shown_slots().into()) as u32;
+                        own.arena.slot(self.rank, slot)
+                    }
+                    room => own.in_shared(room, self.rank, group),
+                }
         }
     }
 
@@ -377,7 +384,7 @@ mod tests {
 
     use super::*;
     use crate::arena::Arena;
-    use crate::execute::peer::{Fetch, Near, Room};
+    use crate::execute::peer::{Fetch, Near};
 
     /// Rank 2's peer 1, both with arenas at addresses of their own.
     fn peer() -> (Own, Peer) {

@@ -37,6 +37,15 @@ impl Own {
         }
     }
 
+    /// Slots that long puts go round in that are shown: few only if all ranks count credits as those do who have as few slots
+    /// for each other.
+    pub(super) fn shown_slots(&self) -> u32 {
+        match self.plain {
+            true => self.long_slots,
+            false => self.arena.depth,
+        }
+    }
+
     /// Offset, in the slots part, of a put in such a room among the slots that `peer` fills.
     pub(super) fn in_shared(&self, room: Room, peer: u32, number: u64) -> u64 {
         match room {

@@ -11,16 +11,18 @@
 
 use unisono_plan::Blocks;
 
-use super::{Line, Own, Peer, Way};
+use super::{Line, Own, Peer, Room, Way};
 use crate::arena::Counter;
 
 impl Peer {
-    /// Groups of so many bytes for which there is room, as far as the peer is concerned. Their places never change hands.
+    /// Groups of so many bytes for which there is room, as far as the peer is concerned: as many as have places of their own,
+    /// wherever a put to that peer alone would lie. Their places never change hands.
     #[inline]
     pub(in crate::execute) fn rooms_to_show(&self, own: &Own, bytes: u64) -> u32 {
-        match bytes {
-            0 => self.flags(own),
-            _ => self.rooms(own, self.room(own, bytes)),
+        match own.shared_room(bytes) {
+            _ if bytes <= own.small_bytes => self.flags(own),
+            Room::Long => own.shown_slots(),
+            room => self.rooms(own, room),
         }
     }
 
