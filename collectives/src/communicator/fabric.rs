@@ -67,7 +67,7 @@ pub(super) fn fabric(
     }
 }
 
-/// By rank of `members` the core to which it is bound, by number; none if some rank is bound to no single one.
+/// By rank of `members` a number of the core to which it was bound as it joined; empty if one was bound to no single core.
 pub(super) fn bound_to(world: &World, members: &[u32]) -> Vec<u32> {
     let mut known = Vec::new();
     let number = |member: &u32| {

@@ -208,7 +208,8 @@ impl Algorithm {
         self == Algorithm::MeshRead
     }
 
-    /// Those of CPUs of one machine in which most bytes go to a rank that is near in the order of the ranks.
+    /// Those in which most bytes go to a rank that is near in the order of the ranks, and of which plans are made core by core
+    /// (`Fabric::with_cores`).
     pub(crate) const BY_NEIGHBOURS: [Algorithm; 4] = [
         Algorithm::Ring,
         Algorithm::Binomial,

@@ -46,11 +46,16 @@ const HANDED: (u128, u128) = (7, 20);
 /// what was chosen without this, once 1.03 times (`--ranks 3,4,5,6,7,8 --ops reduce_scatter --sizes 1M,2M,4M,16M,64M`, in
 /// turns with the build before it).
 const ADDED_ON: (u128, u128) = (17, 20);
-/// What goes from rank to rank stays in the caches of a core that both share.
+/// What of the time that plans take it takes those by which most bytes go to a neighbour, if both share a core, in whose cache
+/// they stay. With eight ranks on two cores of a Xeon with AMX-FP16, each bound to one, in an order core by core a reduce of
+/// 64 KiB took 0.66 of what it took in the order of the ranks, of 256 KiB to 4 MiB 0.81 to 0.87, of 16 and 64 MiB 0.91 and 0.93;
+/// reduce_scatters from 1 MiB on 0.86 to 0.89, all_reduces whose sums are shown 0.93 to 0.95 (`cargo xtask peers -- --dirty
+/// --ranks 8 --ops reduce,reduce_scatter,all_reduce --sizes 64K,256K,1M,4M,16M,64M`, in turns with ranks that are bound when
+/// they have joined, of which nothing is known).
 const NEAR: (u128, u128) = (9, 10);
 /// As many bytes make the mean of two rates exact enough.
 const READ_SAMPLE: u128 = 1 << 30;
-/// Puts of each rank of such a ring that are under way: two to its neighbour, and two shown.
+/// Puts of each rank of a ring whose sums are shown that are under way: two to its neighbour, and two shown.
 const UNDER_WAY: u128 = 4;
 /// Puts are not made smaller than this to stay in a cache: ranks would do little but take turns.
 const SMALL_PUT: u64 = 8 << 10;
@@ -345,9 +350,10 @@ impl Fabric {
     }
 
     /// The largest put of a ring whose sums are shown, of which what a core's ranks have under way, in the ring and shown,
-    /// stays in its cache: seen where cores hand lines on. With eight ranks on two cores of a Xeon with AMX-FP16 all_reduces of 1 to 64 MiB took 0.88 to 0.98 of the time in puts of 64 KiB that they take in puts of
-    /// 128 KiB; with three to six ranks 1.0 to 1.06 of it (`cargo xtask peers -- --dirty --ranks 4,6,8 --ops all_reduce
-    /// --sizes 1M,4M,16M,64M` with `UNISONO_MEMORY='{slot: 64K}'`).
+    /// stays in its cache: seen where cores hand lines on. With eight ranks on two cores of a Xeon with AMX-FP16 all_reduces
+    /// of 1 to 64 MiB took 0.88 to 0.98 of the time in puts of 64 KiB that they take in puts of 128 KiB; with three to six
+    /// ranks 1.0 to 1.07 of it (`cargo xtask peers -- --dirty --ranks 3,4,6,8 --ops all_reduce --sizes 1M,4M,16M,64M` with
+    /// `UNISONO_MEMORY='{slot: 64K}'`).
     pub(crate) fn shown_ring_put(&self) -> Option<u64> {
         if !(self.hands_on && self.shares_cores()) {
             return None;
@@ -433,9 +439,9 @@ impl Fabric {
     }
 
     /// The same fabric, each of whose ranks is bound to one core: `core_of` has a number for each, alike for those that share
-    /// one; none if that is not so. If the ranks all share memory, and cores hand lines on, what goes from rank to rank goes by an order in which
-    /// those of a core follow each other: there is then a template for that, if it is not theirs. What the fabric knows of
-    /// that has to be said before. What its fingerprint says does not hang on it.
+    /// one; it is empty where that is not so, which changes nothing. If all ranks share memory, and cores, which hand lines on,
+    /// what goes from neighbour to neighbour may go core by core: there are then templates of that order, if it is not the
+    /// ranks' own. Whether they do has to be said before. What the fingerprint says does not hang on it.
     #[must_use]
     pub fn with_cores(mut self, core_of: &[u32]) -> Self {
         let is_known = core_of.len() == self.ranks as usize;
@@ -563,8 +569,8 @@ impl Fabric {
         )
     }
 
-    /// What of the time that links take it takes a ring to add up a message of which no cache holds the message: [`ADDED_ON`]
-    /// where cores hand lines on and ranks share them.
+    /// What of the time that links take it takes a ring to add up a message that no cache holds: [`ADDED_ON`] where cores
+    /// hand lines on and ranks share them.
     pub(super) fn added_on(&self, bytes: Ratio) -> Ratio {
         let is_long = self.on_a_core(bytes) > 2 * self.core_cache;
         match self.hands_on && self.shares_cores() && self.mesh.by_core && is_long {

@@ -33,7 +33,7 @@ pub struct Shaped {
 enum Ways {
     /// An algorithm on the fabric with its ranks in another order.
     Ordered(Algorithm, Arc<Fabric>),
-    /// An algorithm with the ranks of each core one after the other.
+    /// An algorithm with the ranks of each core one after the other, on links that are all alike.
     ByCore(Algorithm),
     /// Level by level, the lowest first.
     Levels(Vec<LevelWays>),
