@@ -13,7 +13,8 @@ use crate::cpu::Isa;
 /// Results that are divided or streamed go through a block of this size in the first-level cache.
 pub(super) const BLOCK: usize = 4096;
 
-/// Operands of so many bytes may come from memory: the start of each page is asked for before its turn.
+/// Operands of so many bytes may come from memory: the start of each page is asked for before its turn. Not where results go
+/// past the caches: nothing was seen to be gained there.
 const LONG: usize = 32 << 10;
 
 #[repr(C, align(64))]
@@ -183,10 +184,6 @@ impl Kernel {
             // SAFETY: the block holds `step` elements; the piece lies within the operands.
             unsafe {
                 let (a, b) = (a.add(offset), b.add(offset));
-                if elements - start > 2 * step {
-                    fetch_next(a);
-                    fetch_next(b);
-                }
                 match self.loops.division {
                     Division::Within(divided) if divisor != 0 => divided(block, a, b, n, divisor),
                     Division::After(divide) if divisor != 0 => {
