@@ -46,13 +46,6 @@ const HANDED: (u128, u128) = (7, 20);
 /// what was chosen without this, once 1.03 times (`--ranks 3,4,5,6,7,8 --ops reduce_scatter --sizes 1M,2M,4M,16M,64M`, in
 /// turns with the build before it).
 const ADDED_ON: (u128, u128) = (17, 20);
-/// What of the time that plans take it takes those by which most bytes go to a neighbour, if both share a core, in whose cache
-/// they stay. With eight ranks on two cores of a Xeon with AMX-FP16, each bound to one, in an order core by core a reduce of
-/// 64 KiB took 0.66 of what it took in the order of the ranks, of 256 KiB to 4 MiB 0.81 to 0.87, of 16 and 64 MiB 0.91 and 0.93;
-/// reduce_scatters from 1 MiB on 0.86 to 0.89, all_reduces whose sums are shown 0.93 to 0.95 (`cargo xtask peers -- --dirty
-/// --ranks 8 --ops reduce,reduce_scatter,all_reduce --sizes 64K,256K,1M,4M,16M,64M`, in turns with ranks that are bound when
-/// they have joined, of which nothing is known).
-const NEAR: (u128, u128) = (9, 10);
 /// As many bytes make the mean of two rates exact enough.
 const READ_SAMPLE: u128 = 1 << 30;
 /// Puts of each rank of a ring whose sums are shown that are under way: two to its neighbour, and two shown.
@@ -467,11 +460,6 @@ impl Fabric {
     /// Whether most ranks that follow each other share a core.
     pub(super) fn has_neighbours_on_a_core(&self) -> bool {
         self.near
-    }
-
-    /// What of the time that algorithms that go by neighbours take it takes where these share a core: [`NEAR`].
-    pub(super) fn by_neighbours_on_a_core(&self) -> Ratio {
-        Ratio::new(NEAR.0, NEAR.1)
     }
 
     /// Whether all ranks map each other's memory and read it with cores of their own.
