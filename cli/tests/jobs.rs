@@ -276,6 +276,7 @@ fn ranks_that_are_bound_share_all_their_cores() {
     // It checks what comes of it.
     let measured = of_bound("bench all_reduce,reduce,reduce_scatter -b 1K -e 4M -f 64 -n 2 -w 1");
     assert!(measured.contains("ring_shared:ordered"), "{measured}");
+    assert!(measured.contains("binomial:in_runs"), "{measured}");
     let is_right = measured.contains("Out of bounds values : 0 OK");
     assert!(is_right, "{measured}");
 }

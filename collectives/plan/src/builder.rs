@@ -10,6 +10,7 @@ use crate::ir::{Action, Blocks, Buffer, Drift, Loop, Op, Place, Program, Shares,
 pub(crate) struct Builder {
     program: Program,
     turns: bool,
+    run: u32,
     skew: u16,
     /// Whether a leg begins with the next step.
     begins: bool,
@@ -44,11 +45,22 @@ impl Builder {
                 loops: Vec::new(),
             },
             turns: shape.turns,
+            run: 1,
             skew: 0,
             begins: false,
             drift: Drift::NONE,
             times: 1,
         }
+    }
+
+    /// Each `run` ranks that follow each other are near each other.
+    pub(crate) fn in_runs(self, run: u32) -> Self {
+        Self { run, ..self }
+    }
+
+    /// How many ranks that follow each other are near each other; 1 if none are known to be.
+    pub(crate) fn run(&self) -> u32 {
+        self.run
     }
 
     /// [`Shape::turns`].

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use unisono_plan::template::{Hierarchical, Level, Order, Ring, Rings, Route, Routes, Tree, Trees};
 use unisono_plan::verify::{Settings, check, check_unanswered};
-use unisono_plan::{Algorithm, Op, Template};
+use unisono_plan::{Action, Algorithm, Op, Shape, Step, Template};
 
 /// A small generator of numbers, so that every run is the same.
 struct Numbers(u64);
@@ -73,6 +73,43 @@ fn algorithms_in_any_order() {
     }
     println!("{plans} plans");
     assert!(plans > 700, "{plans}");
+}
+
+/// Of an order in runs, of which the last may be shorter: a reduce takes those of a run as one.
+#[test]
+fn trees_of_runs() {
+    let mut numbers = Numbers(9);
+    let algorithm = Algorithm::Binomial;
+    for ranks in (2..=9).chain([12, 16, 17, 33]) {
+        for run in [2, 3, 4, ranks] {
+            let order = Order::new(numbers.shuffled(ranks)).unwrap().in_runs(run);
+            let first = order.ranks()[0];
+            let order = Arc::new(order);
+            let template = Template::Ordered { algorithm, order };
+            assert_eq!(verify(&template, ranks), 15, "{ranks} in runs of {run}");
+            let op = Op::Reduce { root: first };
+            let report = check(template.clone(), op, ranks, false, Settings::all);
+            assert!(report.is_ok(), "{report:?}");
+            // The root of the first run takes what its run has, and of the others so many as a tree's root.
+            let shape = Shape {
+                op,
+                ranks,
+                rank: first,
+                windowed: false,
+                turns: true,
+            };
+            let program = template.generate(&shape).unwrap();
+            let takes = |step: &Step| matches!(step.action, Action::Wait { blocks, .. } if !blocks.is_empty());
+            let of_its_run = run.min(ranks) - 1;
+            let of_others = ranks.div_ceil(run).next_power_of_two().ilog2();
+            let taken = program.walk().filter(takes).count();
+            assert_eq!(
+                taken as u32,
+                of_its_run + of_others,
+                "{ranks} in runs of {run}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -22,6 +22,16 @@
 //! 0 -> 1                0 -> 1
 //! ```
 //!
+//! Of ranks in an order in which those of a core follow each other ([`Order::in_runs`](crate::template::Order::in_runs)) a
+//! reduce takes each core's as one: they put to the first of them, one after the other as their turns come, and the firsts are
+//! a tree. So a root takes few puts, of which few come from other cores, and nobody waits for a rank that waits itself. A root
+//! that is not the first of its core has the tree of all ranks.
+//!
+//! ```text
+//! 4 ranks on each of 2 cores    0 -> 4 -> 5, 6, 7
+//!                               0 -> 1, 2, 3
+//! ```
+//!
 //! In a broadcast or scatter each rank acknowledges to its parent as soon as it has the data: nobody waits for a whole
 //! subtree. In a reduce or gather it is the parents that signal, as they enter.
 
@@ -36,7 +46,7 @@ pub(super) fn build(b: &mut Builder) {
             tree.acknowledge(b);
         }
         Op::Reduce { root } => {
-            let tree = Binomial::new(b, root);
+            let tree = Binomial::in_runs(b, root);
             tree.let_children_go(b);
             tree.reduce(b, out(b.all()));
             tree.hear_parent(b);
@@ -76,6 +86,28 @@ pub(super) fn build(b: &mut Builder) {
     }
 }
 
+/// What a head gives away of its subtree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Split {
+    /// The upper half. The first rank of each is its head.
+    Upwards,
+    /// A half. Heads are at alternate ends.
+    InTurns,
+    /// The upper half of the runs of so many ranks; of the last run one rank after the other.
+    ByRuns(u32),
+}
+
+impl Split {
+    /// How many of so many ranks a head keeps.
+    fn kept(self, count: u32) -> u32 {
+        match self {
+            Split::ByRuns(run) if count <= run => count - 1,
+            Split::ByRuns(run) => run << (height(count.div_ceil(run)) - 1),
+            Split::Upwards | Split::InTurns => 1 << (height(count) - 1),
+        }
+    }
+}
+
 /// Some neighbouring ranks, counted from the root, and which of them is their head: the first, or the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Subtree {
@@ -85,16 +117,16 @@ struct Subtree {
 }
 
 impl Subtree {
-    /// What the head gives away, and what is left; `turns` as in the shape.
-    fn split(self, turns: bool) -> Option<(Subtree, Subtree)> {
+    /// What the head gives away, and what is left.
+    fn split(self, split: Split) -> Option<(Subtree, Subtree)> {
         if self.count <= 1 {
             return None;
         }
-        let kept = 1 << (height(self.count) - 1);
+        let kept = split.kept(self.count);
         let given = self.count - kept;
         let part = |first: u32, count: u32, head: u32| Subtree { first, count, head };
         let Subtree { first, head, .. } = self;
-        Some(match (head == first, turns) {
+        Some(match (head == first, split == Split::InTurns) {
             (true, true) => (
                 part(first + kept, given, first + self.count - 1),
                 part(first, kept, head),
@@ -123,21 +155,32 @@ pub(super) struct Binomial {
     own: Subtree,
     /// The rank above it, counted from the root; itself if it is the root.
     above: u32,
-    /// Whether heads are at alternate ends.
-    turns: bool,
+    split: Split,
 }
 
 impl Binomial {
     pub(super) fn new(b: &Builder, root: u32) -> Self {
-        Self::of(b, root, b.turns())
+        let split = match b.turns() {
+            true => Split::InTurns,
+            false => Split::Upwards,
+        };
+        Self::of(b, root, split)
+    }
+
+    /// The tree of runs, if the root is the first of one.
+    fn in_runs(b: &Builder, root: u32) -> Self {
+        match b.run() {
+            run if run > 1 && root.is_multiple_of(run) => Self::of(b, root, Split::ByRuns(run)),
+            _ => Self::new(b, root),
+        }
     }
 
     /// The tree in which the first rank of each subtree is its head: messages to it all go to higher ranks.
     pub(super) fn upwards(b: &Builder, root: u32) -> Self {
-        Self::of(b, root, false)
+        Self::of(b, root, Split::Upwards)
     }
 
-    fn of(b: &Builder, root: u32, turns: bool) -> Self {
+    fn of(b: &Builder, root: u32, split: Split) -> Self {
         let ranks = b.ranks();
         let relative = wrap(b.rank(), ranks - root, ranks);
         let mut own = Subtree {
@@ -147,7 +190,7 @@ impl Binomial {
         };
         let mut above = 0;
         while own.head != relative
-            && let Some((given, kept)) = own.split(turns)
+            && let Some((given, kept)) = own.split(split)
         {
             (own, above) = match given.holds(relative) {
                 true => (given, own.head),
@@ -160,7 +203,7 @@ impl Binomial {
             relative,
             own,
             above,
-            turns,
+            split,
         }
     }
 
@@ -178,9 +221,9 @@ impl Binomial {
 
     /// The subtrees of the children, the largest first.
     fn given(&self) -> impl Iterator<Item = Subtree> + use<> {
-        let (mut left, turns) = (self.own, self.turns);
+        let (mut left, split) = (self.own, self.split);
         std::iter::from_fn(move || {
-            let (given, kept) = left.split(turns)?;
+            let (given, kept) = left.split(split)?;
             left = kept;
             Some(given)
         })

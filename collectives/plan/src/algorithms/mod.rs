@@ -86,6 +86,15 @@ pub enum Unsupported {
 /// Generates the program of one rank, in time linear in its length: at most a few steps for each
 /// peer.
 pub fn generate(algorithm: Algorithm, shape: &Shape) -> Result<Program, Unsupported> {
+    generate_in_runs(algorithm, shape, 1)
+}
+
+/// [`generate`] where each `run` ranks that follow each other are near each other.
+pub(crate) fn generate_in_runs(
+    algorithm: Algorithm,
+    shape: &Shape,
+    run: u32,
+) -> Result<Program, Unsupported> {
     let Shape {
         op,
         ranks,
@@ -94,7 +103,7 @@ pub fn generate(algorithm: Algorithm, shape: &Shape) -> Result<Program, Unsuppor
     } = *shape;
     algorithm.supports(op, ranks, windowed)?;
     check_ranks(shape)?;
-    let mut b = Builder::new(shape, Layout::of_shape(algorithm, shape));
+    let mut b = Builder::new(shape, Layout::of_shape(algorithm, shape)).in_runs(run);
     if ranks == 1 {
         alone(&mut b);
         return Ok(b.finish());

@@ -434,7 +434,8 @@ impl Fabric {
     /// The same fabric, each of whose ranks is bound to one core: `core_of` has a number for each, alike for those that share
     /// one; it is empty where that is not so, which changes nothing. If all ranks share memory, and cores, which hand lines on,
     /// what goes from neighbour to neighbour may go core by core: there are then templates of that order, if it is not the
-    /// ranks' own. Whether they do has to be said before. What the fingerprint says does not hang on it.
+    /// ranks' own, and in any case of a tree that takes each core's ranks as one, if all but the last have as many. Whether
+    /// they do has to be said before. What the fingerprint says does not hang on it.
     #[must_use]
     pub fn with_cores(mut self, core_of: &[u32]) -> Self {
         let is_known = core_of.len() == self.ranks as usize;
@@ -448,11 +449,14 @@ impl Fabric {
         let mut ranks: Vec<u32> = (0..self.ranks).collect();
         ranks.sort_by_key(|&rank| first_of.get(&core_of[rank as usize]));
         self.near = ranks.is_sorted();
-        if !self.near
-            && let Ok(order) = Order::new(ranks)
-        {
+        let run = run_of(&ranks, core_of);
+        if let Ok(order) = Order::new(ranks) {
+            let in_runs = (run > 1).then(|| Shaped::in_runs(order.clone().in_runs(run)));
+            // In the ranks' own order there are plans for neighbours without it.
+            let others = (!self.near).then(|| Shaped::by_core(order));
             let shaped = self.shaped.iter().cloned();
-            self.shaped = shaped.chain(Shaped::by_core(order)).collect();
+            let shaped = shaped.chain(others.into_iter().flatten()).chain(in_runs);
+            self.shaped = shaped.collect();
         }
         self
     }
@@ -565,6 +569,11 @@ impl Fabric {
             true => Ratio::new(ADDED_ON.0, ADDED_ON.1),
             false => Ratio::new(1, 1),
         }
+    }
+
+    /// Whether so many bytes of each of its ranks are more than a core's cache holds.
+    pub(super) fn overflows_a_core(&self, bytes: Ratio) -> bool {
+        self.on_a_core(bytes) > self.core_cache
     }
 
     /// What an inner rank of a tree, of the message's half that passes there, writes and reads once more, as it keeps what it
@@ -688,5 +697,23 @@ impl Fingerprint {
         for byte in word.to_le_bytes() {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
+    }
+}
+/// How many of `ranks` that follow each other share a core, if all cores but the last have so many; 1 if not, or if that
+/// makes no tree, as only the first has several.
+fn run_of(ranks: &[u32], core_of: &[u32]) -> u32 {
+    let core = |rank: &u32| core_of[*rank as usize];
+    let runs = ranks.chunk_by(|a, b| core(a) == core(b));
+    let mut lengths: Vec<u32> = runs.map(|run| run.len() as u32).collect();
+    let last = lengths.pop().unwrap_or(1);
+    match lengths.first() {
+        Some(&first)
+            if lengths.iter().all(|&length| length == first)
+                && last <= first
+                && lengths.len() as u32 + last > 2 =>
+        {
+            first
+        }
+        _ => 1,
     }
 }

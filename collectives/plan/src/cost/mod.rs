@@ -27,7 +27,7 @@ use crate::ir::Op;
 pub use bandwidth::{BusFactor, bus_factor};
 pub use fabric::{Fabric, FabricError, Link, Node, Port, Reads, Speeds, exceeds_caches};
 pub use measured::{Measurements, PlanName, Point};
-use phases::{Overlap, Phase};
+use phases::{Near, Overlap, Phase};
 pub use rate::{Picoseconds, Rate};
 pub use shaped::{Shaped, Templates};
 
@@ -89,11 +89,14 @@ pub fn predict(
     pieces: u64,
     fabric: &Fabric,
 ) -> Result<Cost, Unsupported> {
-    let near = fabric.has_neighbours_on_a_core();
+    let near = match fabric.has_neighbours_on_a_core() {
+        true => Near::Following,
+        false => Near::Apart,
+    };
     predict_where(algorithm, op, windowed, bytes, pieces, fabric, near)
 }
 
-/// [`predict`] of ranks in an order in which most that follow each other share a core, if `near`.
+/// [`predict`] of ranks in an order in which those that follow each other are so `near`.
 fn predict_where(
     algorithm: Algorithm,
     op: Op,
@@ -101,7 +104,7 @@ fn predict_where(
     bytes: u64,
     pieces: u64,
     fabric: &Fabric,
-    near: bool,
+    near: Near,
 ) -> Result<Cost, Unsupported> {
     algorithm.supports(op, fabric.ranks(), windowed)?;
     if fabric.ranks() == 1 {

@@ -25,6 +25,7 @@
 //! | all_to_all, pairwise | `(p-1) (a + (S/p) b)`; `p (a + (S/p) b)` where `p` is odd |
 //! | all_to_all, Bruck | `ceil(lg p) a + ` about `(lg p/2) S b` |
 //! | broadcast, reduce, binomial | `ceil(lg p) (a + S b)` |
+//! | reduce, binomial of cores with `n` of `p` ranks each | `a + S b + (n-1 + ceil(lg (p/n))) S g` |
 //! | broadcast, reduce, in shares | `(ceil(lg p) + p - 1) a + 2((p-1)/p) S b` |
 //! | broadcast, reduce, chain in `k` pieces | `(p-2+k)(a + S b/k)` |
 //! | all_gather in shared memory | `a`, a copy of `S/p`, `((p-1)/p) S b` |
@@ -192,15 +193,25 @@ impl Work {
     }
 }
 
-/// The work of an operation over a fabric of at least two ranks, for a message of `bytes` bytes. `near` if most ranks that
-/// follow each other share a core.
+/// How near to each other ranks are that follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Near {
+    /// Nothing is known of it.
+    Apart,
+    /// Most of them share a core.
+    Following,
+    /// The same, and trees take those of a core as one.
+    InRuns,
+}
+
+/// The work of an operation over a fabric of at least two ranks, for a message of `bytes` bytes.
 pub(super) fn work(
     algorithm: Algorithm,
     op: Op,
     windowed: bool,
     bytes: u64,
     fabric: &Fabric,
-    near: bool,
+    near: Near,
 ) -> Work {
     let message = Message::new(bytes, fabric);
     let mut work = match (windowed, algorithm.reads_peers()) {
@@ -242,6 +253,9 @@ pub(super) fn work(
         Algorithm::MeshShared => mesh::shared(w, op, m),
         Algorithm::MeshSharedOneShot => mesh::shared_one_shot(w, m),
         Algorithm::RingShared => rings::shared(w, m),
+        Algorithm::Binomial if near == Near::InRuns && matches!(op, Op::Reduce { .. }) => {
+            rooted::reduce_in_runs(w, m);
+        }
         Algorithm::Binomial => rooted::binomial(w, op, m),
         Algorithm::ScatterAllGather => rooted::scatter_all_gather(w, op, m),
         Algorithm::DoubleBinaryTree => rooted::double_binary_tree(w, op, m),
@@ -254,7 +268,7 @@ pub(super) fn work(
     if adds_on {
         takes(fabric.added_on(message.s));
     }
-    if near && algorithm.goes_by_neighbours() {
+    if near != Near::Apart && algorithm.goes_by_neighbours() {
         takes(Ratio::new(NEAR.0, NEAR.1));
     }
     work

@@ -10,6 +10,7 @@ use crate::template::{Family, Hierarchical, Members, Order, Seen, Template};
 use super::fabric::{Fabric, FabricError, Link, Node, Speeds};
 use super::flows::{RingWays, TreeWays};
 use super::pattern::{Pattern, Survey, crowding};
+use super::phases::Near;
 use super::rate::Ratio;
 use super::{Cost, phases, predict, predict_where, price};
 
@@ -114,7 +115,11 @@ impl Shaped {
                 Ok(cost)
             }
             Ways::ByCore(algorithm) => {
-                predict_where(*algorithm, op, false, bytes, pieces, fabric, true)
+                let near = match self.template.is_in_runs() {
+                    true => Near::InRuns,
+                    false => Near::Following,
+                };
+                predict_where(*algorithm, op, false, bytes, pieces, fabric, near)
             }
             Ways::Levels(levels) => {
                 let work = phases::levels(levels, op, bytes, fabric);
@@ -191,6 +196,15 @@ impl Fabric {
 }
 
 impl Shaped {
+    /// The tree that takes the ranks of a core, each a run of the order, as one.
+    pub(super) fn in_runs(order: Order) -> Self {
+        let (algorithm, order) = (Algorithm::Binomial, Arc::new(order));
+        Self {
+            template: Template::Ordered { algorithm, order },
+            ways: Ways::ByCore(algorithm),
+        }
+    }
+
     /// Algorithms that go by neighbours, with the ranks in an order in which those of a core follow each other.
     pub(super) fn by_core(order: Order) -> impl Iterator<Item = Self> {
         let order = Arc::new(order);

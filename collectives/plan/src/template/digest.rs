@@ -61,10 +61,11 @@ mod tests {
 
     #[test]
     fn equal_templates_have_one_number_and_others_another() {
-        let order = |ranks: [u32; 4]| Template::Ordered {
+        let in_runs = |ranks: [u32; 4], run| Template::Ordered {
             algorithm: Algorithm::Ring,
-            order: Arc::new(Order::new(ranks).unwrap()),
+            order: Arc::new(Order::new(ranks).unwrap().in_runs(run)),
         };
+        let order = |ranks| in_runs(ranks, 1);
         let top = Level::new([0, 0], Algorithm::Ring);
         let with = |low| {
             let levels = Hierarchical::new([low, top.clone()]).unwrap();
@@ -80,6 +81,7 @@ mod tests {
             Template::Flat(Algorithm::Nhr),
             order([0, 2, 1, 3]),
             order([0, 2, 3, 1]),
+            in_runs([0, 2, 3, 1], 2),
             levels([0, 0, 1, 1]),
             levels([0, 1, 0, 1]),
             weighted,

@@ -84,11 +84,20 @@ impl Template {
         }
     }
 
-    /// The name with what tells templates of one name apart: `ring:ordered`, `hierarchical:ring`,
+    /// Whether it is an order of which ranks that follow each other are taken as one ([`Order::in_runs`]).
+    #[must_use]
+    pub fn is_in_runs(&self) -> bool {
+        matches!(self, Template::Ordered { order, .. } if order.run() > 1)
+    }
+
+    /// The name with what tells templates of one name apart: `ring:ordered`, `binomial:in_runs`, `hierarchical:ring`,
     /// `hierarchical:ring:by_rate`, `trees:unequal`.
     #[must_use]
     pub fn label(&self) -> Cow<'static, str> {
         match self {
+            Template::Ordered { algorithm, .. } if self.is_in_runs() => {
+                format!("{algorithm}:in_runs").into()
+            }
             Template::Ordered { algorithm, .. } => format!("{algorithm}:ordered").into(),
             Template::Hierarchical(levels) => {
                 let shares = if levels.is_weighted() { ":by_rate" } else { "" };

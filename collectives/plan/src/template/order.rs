@@ -9,12 +9,21 @@ use super::TemplateError;
 pub struct Order {
     ranks: Arc<[u32]>,
     positions: Arc<[u32]>,
+    run: u32,
 }
 
 impl Order {
     /// The order in which `ranks` lists the ranks, each of which must be there once.
     pub fn new(ranks: impl Into<Arc<[u32]>>) -> Result<Self, TemplateError> {
         Order::checked("order", 0, ranks.into())
+    }
+
+    /// The same, of which each `run` ranks that follow each other are nearer to each other than to all others, such as those
+    /// of one core. The last ones may be fewer.
+    #[must_use]
+    pub fn in_runs(mut self, run: u32) -> Self {
+        self.run = run.max(1);
+        self
     }
 
     pub(super) fn checked(
@@ -49,6 +58,7 @@ impl Order {
         Ok(Self {
             ranks,
             positions: positions.into(),
+            run: 1,
         })
     }
 
@@ -68,6 +78,12 @@ impl Order {
     #[must_use]
     pub fn ranks(&self) -> &Arc<[u32]> {
         &self.ranks
+    }
+
+    /// How many that follow each other are near each other; 1 if none are known to be.
+    #[must_use]
+    pub fn run(&self) -> u32 {
+        self.run
     }
 
     /// The position of a rank, if the order has it.

@@ -379,6 +379,52 @@ fn rings_go_core_by_core() {
     assert_eq!(in_turns.fingerprint(), shares(8).fingerprint());
 }
 
+/// Short sums to one rank: those of a core go to one of them, and from there on. It takes no longer than where all go to the
+/// root, which has less to do.
+#[test]
+fn short_reduces_go_by_one_of_each_core() {
+    let shares = |ranks| {
+        shared_memory(ranks, 2)
+            .with_shared_memory(Ok(()))
+            .that_hands_lines_on(true)
+    };
+    let chosen = |fabric: &Fabric, op, bytes| {
+        let selection = select(&request(op, bytes), fabric, &Overrides::NONE).unwrap();
+        selection.winner().label.to_string()
+    };
+    let reduce = Op::Reduce { root: 0 };
+    let in_turns = |ranks: u32| {
+        let cores: Vec<u32> = (0..ranks).map(|rank| rank % 2).collect();
+        shares(ranks).with_cores(&cores)
+    };
+    for ranks in [4, 5, 6, 7, 8] {
+        for bytes in [4, 1 << 10, 16 << 10] {
+            let label = chosen(&in_turns(ranks), reduce, bytes);
+            assert_eq!(label, "binomial:in_runs", "{bytes} B of {ranks}");
+        }
+        assert_ne!(
+            chosen(&in_turns(ranks), reduce, 4 * MIB),
+            "binomial:in_runs"
+        );
+        assert_ne!(
+            chosen(&in_turns(ranks), Op::AllReduce, 4),
+            "binomial:in_runs"
+        );
+    }
+    // In their own order as well.
+    let in_blocks = shares(4).with_cores(&[3, 3, 8, 8]);
+    assert_eq!(chosen(&in_blocks, reduce, 4), "binomial:in_runs");
+    // Where a core has but one, the root's own put to it as they do anyway; and cores with more ranks than the first are no runs.
+    for cores in [&[0, 1, 0][..], &[0, 1, 1], &[0, 1, 1, 1]] {
+        let fabric = shares(cores.len() as u32).with_cores(cores);
+        let labels = fabric
+            .templates()
+            .iter()
+            .map(|shaped| shaped.template().label());
+        assert!(!labels.into_iter().any(|label| label.ends_with("in_runs")));
+    }
+}
+
 /// Ranks that share cores which hand lines on: who adds on the way, in one pass, is faster than who gathers first.
 #[test]
 fn long_sums_go_from_rank_to_rank_where_lines_are_handed_on() {

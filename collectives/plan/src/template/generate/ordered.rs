@@ -35,7 +35,7 @@ pub(super) fn generate(
         rank: position(shape.rank),
         ..*shape
     };
-    let mut program = algorithms::generate(algorithm, &at_position)?;
+    let mut program = algorithms::generate_in_runs(algorithm, &at_position, order.run())?;
     program.op = shape.op;
     program.rank = shape.rank;
     program.order = Some(order.ranks().clone());
