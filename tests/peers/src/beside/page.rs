@@ -81,14 +81,16 @@ fn text(arguments: &Arguments, results: &Results) -> String {
             text,
             "\n## {name}, {ranks} ranks\n\nThe best peer's time over ours; above 1 ours is faster. \
              Geometric mean: {}.\n\n{}",
-            means(&part),
+            means(&part, Row::ratio),
             by_size(&part, emphasised)
         );
         let has_limit = part.iter().any(|(_, row)| row.limit().is_some());
         if has_limit {
             let _ = write!(
                 text,
-                "\nThe limit's time over ours: 1 is as fast as the machine.\n\n{}",
+                "\nThe limit's time over ours: 1 is as fast as the machine. Were each cell as fast as the limit, where that is \
+                 faster, the means above would be {}.\n\n{}",
+                means(&part, Row::within_reach),
                 by_size(&part, |row| ratio(row.share()))
             );
         }
@@ -341,6 +343,7 @@ mod tests {
         assert!(page.contains("- openmpi is missing with 8 ranks over shm\n"));
         assert!(page.contains("- a peer is missing with 8 ranks over shm\n"));
         assert!(page.contains("| all_reduce | **2.00** | 0.33 |"));
+        assert!(page.contains("would be 2.11 of all, 4.00 up to 1 KiB"));
         assert!(page.contains("Worse than a tie: all_reduce at 1 MiB (0.33)."));
         assert!(page.contains("300 / 100 / 90.0") && page.contains("The *limit* is"));
         let drawing = fs::read_to_string(folder.path().join("host-shm-2.svg")).unwrap();

@@ -140,6 +140,11 @@ impl Row {
         self.over_ours(LIMIT)
     }
 
+    /// What [`ratio`](Self::ratio) would be if ours were as fast as the limit, where that is faster.
+    pub fn within_reach(&self) -> Option<f64> {
+        Some(self.ratio()? / self.share()?.min(1.0))
+    }
+
     /// The median of the rounds' ratios, not the ratio of the medians: within a round the machine is the same for both, and
     /// from one to the next it may be another.
     fn over_ours(&self, library: &str) -> Option<f64> {
@@ -230,6 +235,7 @@ pub mod tests {
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
         assert_eq!(median(&[]), None);
         assert_eq!(rows[0].1.share(), Some(0.5));
+        assert_eq!(rows[0].1.within_reach(), Some(4.0));
         let mean = geometric_mean([2.0, 8.0].into_iter()).unwrap();
         assert!((mean - 4.0).abs() < 1e-9);
     }

@@ -36,7 +36,18 @@ pub fn for_terminal(results: &Results) -> String {
                 if row.is_behind() { "  BEHIND" } else { "" },
             );
         }
-        let _ = writeln!(text, "geometric mean of best/ours: {}", means(&part));
+        let _ = writeln!(
+            text,
+            "geometric mean of best/ours: {}",
+            means(&part, Row::ratio)
+        );
+        if part.iter().any(|(_, row)| row.limit().is_some()) {
+            let _ = writeln!(
+                text,
+                "were all as fast as the limit: {}",
+                means(&part, Row::within_reach)
+            );
+        }
     }
     let others = results.others_busy();
     if others > QUIET {
@@ -56,11 +67,11 @@ pub fn for_terminal(results: &Results) -> String {
     text
 }
 
-/// Geometric means of the ratios: of all cells, of small and of large ones.
-pub fn means(part: &[(Cell, &Row)]) -> String {
+/// Geometric means of what `each` says of cells: of all, of small and of large ones.
+pub fn means(part: &[(Cell, &Row)], each: fn(&Row) -> Option<f64>) -> String {
     let of = |keep: fn(usize) -> bool| {
         let kept = part.iter().filter(|(cell, _)| keep(cell.bytes));
-        ratio(geometric_mean(kept.filter_map(|(_, row)| row.ratio())))
+        ratio(geometric_mean(kept.filter_map(|(_, row)| each(row))))
     };
     format!(
         "{} of all, {} up to 1 KiB, {} from 4 MiB",
