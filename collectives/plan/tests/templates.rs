@@ -83,33 +83,39 @@ fn trees_of_runs() {
     for ranks in (2..=9).chain([12, 16, 17, 33]) {
         for run in [2, 3, 4, ranks] {
             let order = Order::new(numbers.shuffled(ranks)).unwrap().in_runs(run);
-            let first = order.ranks()[0];
             let order = Arc::new(order);
             let template = Template::Ordered { algorithm, order };
-            assert_eq!(verify(&template, ranks), 15, "{ranks} in runs of {run}");
-            let op = Op::Reduce { root: first };
-            let report = check(template.clone(), op, ranks, false, Settings::all);
-            assert!(report.is_ok(), "{report:?}");
-            // The root of the first run takes what its run has, and of the others so many as a tree's root.
-            let shape = Shape {
-                op,
-                ranks,
-                rank: first,
-                windowed: false,
-                turns: true,
-            };
-            let program = template.generate(&shape).unwrap();
-            let takes = |step: &Step| matches!(step.action, Action::Wait { blocks, .. } if !blocks.is_empty());
-            let of_its_run = run.min(ranks) - 1;
-            let of_others = ranks.div_ceil(run).next_power_of_two().ilog2();
-            let taken = program.walk().filter(takes).count();
-            assert_eq!(
-                taken as u32,
-                of_its_run + of_others,
-                "{ranks} in runs of {run}"
-            );
+            let what = format!("{ranks} in runs of {run}: {template:?}");
+            assert_eq!(verify(&template, ranks), 15, "{what}");
+            // Whoever is the root takes what its run has, and of the others so many as a tree's root.
+            for root in 0..ranks {
+                let op = Op::Reduce { root };
+                let shape = Shape {
+                    op,
+                    ranks,
+                    rank: root,
+                    windowed: false,
+                    turns: true,
+                };
+                let report = check(template.clone(), op, ranks, false, Settings::all);
+                assert!(report.is_ok(), "{what}: {report:?}");
+                let taken = template
+                    .generate(&shape)
+                    .unwrap()
+                    .walk()
+                    .filter(takes)
+                    .count();
+                let of_its_run = run.min(ranks) - 1;
+                let of_others = ranks.div_ceil(run).next_power_of_two().ilog2();
+                assert_eq!(taken as u32, of_its_run + of_others, "{what}");
+            }
         }
     }
+}
+
+/// Whether a step waits for bytes.
+fn takes(step: &Step) -> bool {
+    matches!(step.action, Action::Wait { blocks, .. } if !blocks.is_empty())
 }
 
 #[test]

@@ -24,8 +24,8 @@
 //!
 //! Of ranks in an order in which those of a core follow each other ([`Order::in_runs`](crate::template::Order::in_runs)) a
 //! reduce takes each core's as one: they put to the first of them, one after the other as their turns come, and the firsts are
-//! a tree. So a root takes few puts, of which few come from other cores, and nobody waits for a rank that waits itself. A root
-//! that is not the first of its core has the tree of all ranks.
+//! a tree. So a root takes few puts, of which few come from other cores, and nobody waits for a rank that waits itself. The
+//! root is the first of its core.
 //!
 //! ```text
 //! 4 ranks on each of 2 cores    0 -> 4 -> 5, 6, 7
@@ -167,11 +167,11 @@ impl Binomial {
         Self::of(b, root, split)
     }
 
-    /// The tree of runs, if the root is the first of one.
+    /// The tree of runs, if there are any.
     fn in_runs(b: &Builder, root: u32) -> Self {
         match b.run() {
-            run if run > 1 && root.is_multiple_of(run) => Self::of(b, root, Split::ByRuns(run)),
-            _ => Self::new(b, root),
+            0 | 1 => Self::new(b, root),
+            run => Self::of(b, root, Split::ByRuns(run)),
         }
     }
 

@@ -699,6 +699,7 @@ impl Fingerprint {
         }
     }
 }
+
 /// How many of `ranks` that follow each other share a core, if all cores but the last have so many; 1 if not, or if that
 /// makes no tree, as only the first has several.
 fn run_of(ranks: &[u32], core_of: &[u32]) -> u32 {

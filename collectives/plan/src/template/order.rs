@@ -86,6 +86,22 @@ impl Order {
         self.run
     }
 
+    /// The same order, but that this rank is the first of its run.
+    pub(crate) fn with_first(&self, rank: u32) -> Self {
+        let Some(position) = self.position(rank) else {
+            return self.clone();
+        };
+        let first = position - position % self.run;
+        let (mut ranks, mut positions) = (self.ranks.to_vec(), self.positions.to_vec());
+        ranks.swap(first as usize, position as usize);
+        positions.swap(self.ranks[first as usize] as usize, rank as usize);
+        Self {
+            ranks: ranks.into(),
+            positions: positions.into(),
+            run: self.run,
+        }
+    }
+
     /// The position of a rank, if the order has it.
     #[must_use]
     pub fn position(&self, rank: u32) -> Option<u32> {

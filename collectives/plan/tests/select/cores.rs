@@ -411,6 +411,11 @@ fn short_reduces_go_by_one_of_each_core() {
             "binomial:in_runs"
         );
     }
+    // Whoever it is.
+    for root in 0..8 {
+        let label = chosen(&in_turns(8), Op::Reduce { root }, 4);
+        assert_eq!(label, "binomial:in_runs", "to {root}");
+    }
     // In their own order as well.
     let in_blocks = shares(4).with_cores(&[3, 3, 8, 8]);
     assert_eq!(chosen(&in_blocks, reduce, 4), "binomial:in_runs");

@@ -14,6 +14,11 @@ pub(super) fn generate(
     order: &Order,
     shape: &Shape,
 ) -> Result<Program, Unsupported> {
+    let order = match shape.op {
+        // Sums go to the first of each run, and from there to the root.
+        Op::Reduce { root } if order.run() > 1 => &order.with_first(root),
+        _ => order,
+    };
     // The caller has checked that the ranks are there.
     let position = |rank: u32| order.position(rank).unwrap_or(rank);
     let at_position = Shape {
