@@ -3,14 +3,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::algorithms::{Layout, Shape};
+use crate::algorithms::{Layout, Runs, Shape};
 use crate::ir::{Action, Blocks, Buffer, Drift, Loop, Op, Place, Program, Shares, Step, Value};
 
 /// A program under construction.
 pub(crate) struct Builder {
     program: Program,
     turns: bool,
-    run: u32,
+    runs: Runs,
     skew: u16,
     /// Whether a leg begins with the next step.
     begins: bool,
@@ -45,7 +45,7 @@ impl Builder {
                 loops: Vec::new(),
             },
             turns: shape.turns,
-            run: 1,
+            runs: Runs::NONE,
             skew: 0,
             begins: false,
             drift: Drift::NONE,
@@ -53,14 +53,14 @@ impl Builder {
         }
     }
 
-    /// Each `run` ranks that follow each other are near each other.
-    pub(crate) fn in_runs(self, run: u32) -> Self {
-        Self { run, ..self }
+    /// For ranks that are near each other in such runs.
+    pub(crate) fn in_runs(self, runs: Runs) -> Self {
+        Self { runs, ..self }
     }
 
-    /// How many ranks that follow each other are near each other; 1 if none are known to be.
-    pub(crate) fn run(&self) -> u32 {
-        self.run
+    /// Which ranks are near each other.
+    pub(crate) fn runs(&self) -> Runs {
+        self.runs
     }
 
     /// [`Shape::turns`].

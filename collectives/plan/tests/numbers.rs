@@ -416,6 +416,10 @@ fn templates() -> Vec<Template> {
             algorithm: Algorithm::Binomial,
             order: Arc::new(order([1, 3, 0, 4, 2])),
         },
+        Template::Ordered {
+            algorithm: Algorithm::Binomial,
+            order: Arc::new(order([1, 3, 0, 4, 2]).in_runs(3)),
+        },
         Template::Rings(Arc::new(Rings::new(rings).unwrap())),
         levels(Algorithm::MeshOneShot, [1; 5]),
         levels(Algorithm::Ring, [1; 5]),

@@ -25,7 +25,7 @@
 //! Of ranks in an order in which those of a core follow each other ([`Order::in_runs`](crate::template::Order::in_runs)) a
 //! reduce takes each core's as one: they put to the first of them, one after the other as their turns come, and the firsts are
 //! a tree. So a root takes few puts, of which few come from other cores, and nobody waits for a rank that waits itself. The
-//! root is the first of its core.
+//! root is the first of its core, whose ranks come first.
 //!
 //! ```text
 //! 4 ranks on each of 2 cores    0 -> 4 -> 5, 6, 7
@@ -37,6 +37,8 @@
 
 use crate::builder::{Builder, input, local, out, slot, wrap};
 use crate::ir::{Blocks, Buffer, Op, Place, Value};
+
+use super::Runs;
 
 pub(super) fn build(b: &mut Builder) {
     match b.op() {
@@ -93,17 +95,23 @@ enum Split {
     Upwards,
     /// A half. Heads are at alternate ends.
     InTurns,
-    /// The upper half of the runs of so many ranks; of the last run one rank after the other.
-    ByRuns(u32),
+    /// The upper half of the runs; of a single one rank after the other.
+    ByRuns(Runs),
 }
 
 impl Split {
-    /// How many of so many ranks a head keeps.
-    fn kept(self, count: u32) -> u32 {
-        match self {
-            Split::ByRuns(run) if count <= run => count - 1,
-            Split::ByRuns(run) => run << (height(count.div_ceil(run)) - 1),
-            Split::Upwards | Split::InTurns => 1 << (height(count) - 1),
+    /// How many ranks of a subtree its head keeps.
+    fn kept(self, Subtree { first, count, .. }: Subtree) -> u32 {
+        let Split::ByRuns(runs) = self else {
+            return 1 << (height(count) - 1);
+        };
+        let own = if first == 0 { runs.first } else { runs.others };
+        match count.checked_sub(own) {
+            None | Some(0) => count - 1,
+            Some(behind) => {
+                let all = 1 + behind.div_ceil(runs.others);
+                own + ((1 << (height(all) - 1)) - 1) * runs.others
+            }
         }
     }
 }
@@ -122,7 +130,7 @@ impl Subtree {
         if self.count <= 1 {
             return None;
         }
-        let kept = split.kept(self.count);
+        let kept = split.kept(self);
         let given = self.count - kept;
         let part = |first: u32, count: u32, head: u32| Subtree { first, count, head };
         let Subtree { first, head, .. } = self;
@@ -169,9 +177,9 @@ impl Binomial {
 
     /// The tree of runs, if there are any.
     fn in_runs(b: &Builder, root: u32) -> Self {
-        match b.run() {
-            0 | 1 => Self::new(b, root),
-            run => Self::of(b, root, Split::ByRuns(run)),
+        match b.runs() {
+            Runs::NONE => Self::new(b, root),
+            runs => Self::of(b, root, Split::ByRuns(runs)),
         }
     }
 

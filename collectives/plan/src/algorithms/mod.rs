@@ -50,6 +50,23 @@ pub struct Shape {
     pub turns: bool,
 }
 
+/// How many ranks that follow each other are near each other. The last ones may be fewer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Runs {
+    /// The first so many.
+    pub(crate) first: u32,
+    /// Behind them always so many.
+    pub(crate) others: u32,
+}
+
+impl Runs {
+    /// None are known to be.
+    pub(crate) const NONE: Self = Self {
+        first: 1,
+        others: 1,
+    };
+}
+
 /// A program that can't be generated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
@@ -86,14 +103,14 @@ pub enum Unsupported {
 /// Generates the program of one rank, in time linear in its length: at most a few steps for each
 /// peer.
 pub fn generate(algorithm: Algorithm, shape: &Shape) -> Result<Program, Unsupported> {
-    generate_in_runs(algorithm, shape, 1)
+    generate_in_runs(algorithm, shape, Runs::NONE)
 }
 
-/// [`generate`] where each `run` ranks that follow each other are near each other.
+/// [`generate`] where ranks that follow each other are near each other, in runs.
 pub(crate) fn generate_in_runs(
     algorithm: Algorithm,
     shape: &Shape,
-    run: u32,
+    runs: Runs,
 ) -> Result<Program, Unsupported> {
     let Shape {
         op,
@@ -103,7 +120,7 @@ pub(crate) fn generate_in_runs(
     } = *shape;
     algorithm.supports(op, ranks, windowed)?;
     check_ranks(shape)?;
-    let mut b = Builder::new(shape, Layout::of_shape(algorithm, shape)).in_runs(run);
+    let mut b = Builder::new(shape, Layout::of_shape(algorithm, shape)).in_runs(runs);
     if ranks == 1 {
         alone(&mut b);
         return Ok(b.finish());

@@ -25,7 +25,7 @@
 //! | all_to_all, pairwise | `(p-1) (a + (S/p) b)`; `p (a + (S/p) b)` where `p` is odd |
 //! | all_to_all, Bruck | `ceil(lg p) a + ` about `(lg p/2) S b` |
 //! | broadcast, reduce, binomial | `ceil(lg p) (a + S b)` |
-//! | reduce, binomial of cores with `n` of `p` ranks each | `a + S b + (n-1 + ceil(lg (p/n))) S g` |
+//! | reduce, binomial of cores with `n` of `p` ranks each | `h (a + S b) + (n-1 + h) S g`, `h` being `ceil(lg (p/n))` |
 //! | broadcast, reduce, in shares | `(ceil(lg p) + p - 1) a + 2((p-1)/p) S b` |
 //! | broadcast, reduce, chain in `k` pieces | `(p-2+k)(a + S b/k)` |
 //! | all_gather in shared memory | `a`, a copy of `S/p`, `((p-1)/p) S b` |
@@ -200,8 +200,8 @@ pub(super) enum Near {
     Apart,
     /// Most of them share a core.
     Following,
-    /// The same, and trees take those of a core as one.
-    InRuns,
+    /// The same, in runs of so many, which a tree takes as one.
+    InRuns(u32),
 }
 
 /// The work of an operation over a fabric of at least two ranks, for a message of `bytes` bytes.
@@ -253,10 +253,10 @@ pub(super) fn work(
         Algorithm::MeshShared => mesh::shared(w, op, m),
         Algorithm::MeshSharedOneShot => mesh::shared_one_shot(w, m),
         Algorithm::RingShared => rings::shared(w, m),
-        Algorithm::Binomial if near == Near::InRuns && matches!(op, Op::Reduce { .. }) => {
-            rooted::reduce_in_runs(w, m);
-        }
-        Algorithm::Binomial => rooted::binomial(w, op, m),
+        Algorithm::Binomial => match near {
+            Near::InRuns(run) => rooted::reduce_in_runs(w, m, run.into()),
+            Near::Apart | Near::Following => rooted::binomial(w, op, m),
+        },
         Algorithm::ScatterAllGather => rooted::scatter_all_gather(w, op, m),
         Algorithm::DoubleBinaryTree => rooted::double_binary_tree(w, op, m),
     }

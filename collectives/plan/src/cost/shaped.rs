@@ -115,9 +115,9 @@ impl Shaped {
                 Ok(cost)
             }
             Ways::ByCore(algorithm) => {
-                let near = match self.template.is_in_runs() {
-                    true => Near::InRuns,
-                    false => Near::Following,
+                let near = match &self.template {
+                    Template::Ordered { order, .. } if order.run() > 1 => Near::InRuns(order.run()),
+                    _ => Near::Following,
                 };
                 predict_where(*algorithm, op, false, bytes, pieces, fabric, near)
             }

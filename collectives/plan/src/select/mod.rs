@@ -281,21 +281,16 @@ fn candidates(request: &Request, fabric: &Fabric, put_bytes: Option<u64>) -> Vec
     candidates
 }
 
-/// Whether a plan is an algorithm in an order in which it costs what it costs in another, or without.
+/// Whether a plan is an algorithm in an order in which it costs what it costs without.
 fn is_same(candidates: &[Candidate], new: &Candidate) -> bool {
     let Template::Ordered { algorithm, .. } = new.template else {
         return false;
     };
-    let of_same = candidates.iter().filter(|c| match c.template {
-        Template::Flat(other) => other == algorithm && !c.windowed,
-        // Of a run more is known than an order.
-        Template::Ordered {
-            algorithm: other, ..
-        } => other == algorithm && new.template.is_in_runs(),
-        _ => false,
-    });
-    of_same.into_iter().any(|other| {
-        (other.cost, &other.why_not, other.pieces) == (new.cost, &new.why_not, new.pieces)
+    let flat = candidates
+        .iter()
+        .find(|c| c.plan == Plan::Flat(algorithm) && !c.windowed);
+    flat.is_some_and(|flat| {
+        (flat.cost, &flat.why_not, flat.pieces) == (new.cost, &new.why_not, new.pieces)
     })
 }
 

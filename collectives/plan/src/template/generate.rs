@@ -11,7 +11,7 @@ mod woven;
 
 use std::sync::Arc;
 
-use crate::algorithms::{self, Layout, Shape, Unsupported, alone, check_ranks};
+use crate::algorithms::{self, Algorithm, Layout, Shape, Unsupported, alone, check_ranks};
 use crate::builder::Builder;
 use crate::ir::{Op, Program};
 
@@ -39,7 +39,12 @@ impl Template {
             Template::Flat(algorithm) => return algorithm.supports(op, ranks, windowed),
             Template::Ordered { algorithm, .. } => {
                 algorithm.supports(op, ranks, windowed)?;
+                let is_tree_of_runs =
+                    *algorithm == Algorithm::Binomial && matches!(op, Op::Reduce { .. });
                 match op.is_collective() {
+                    _ if self.is_in_runs() && !is_tree_of_runs => {
+                        Err("only a binomial reduce takes the ranks of a run as one")
+                    }
                     true => Ok(()),
                     false => Err("a send or receive has no order"),
                 }

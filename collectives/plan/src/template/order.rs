@@ -19,7 +19,8 @@ impl Order {
     }
 
     /// The same, of which each `run` ranks that follow each other are nearer to each other than to all others, such as those
-    /// of one core. The last ones may be fewer.
+    /// of one core. The last ones may be fewer. Of the algorithms only a binomial tree has a use for it, and only for a
+    /// reduce: it takes those of a run as one.
     #[must_use]
     pub fn in_runs(mut self, run: u32) -> Self {
         self.run = run.max(1);
@@ -86,25 +87,64 @@ impl Order {
         self.run
     }
 
-    /// The same order, but that this rank is the first of its run.
-    pub(crate) fn with_first(&self, rank: u32) -> Self {
-        let Some(position) = self.position(rank) else {
-            return self.clone();
-        };
-        let first = position - position % self.run;
-        let (mut ranks, mut positions) = (self.ranks.to_vec(), self.positions.to_vec());
-        ranks.swap(first as usize, position as usize);
-        positions.swap(self.ranks[first as usize] as usize, rank as usize);
-        Self {
-            ranks: ranks.into(),
-            positions: positions.into(),
-            run: self.run,
+    /// The same order, but that the run of this rank comes first, and this rank first in it; and how many there are in that
+    /// run. Behind it the others are as long as ever, so again only the last may have fewer.
+    pub(crate) fn led_by(&self, rank: u32) -> (Self, u32) {
+        let position = self.position(rank).unwrap_or(0);
+        let start = position - position % self.run;
+        let end = (start + self.run).min(self.len());
+        if position == 0 {
+            return (self.clone(), end);
         }
+        let (before, behind) = (&self.ranks[..start as usize], &self.ranks[end as usize..]);
+        let its_run = &self.ranks[start as usize..end as usize];
+        let others = its_run.iter().filter(|other| **other != rank);
+        let ranks: Arc<[u32]> = (std::iter::once(&rank).chain(others))
+            .chain(before)
+            .chain(behind)
+            .copied()
+            .collect();
+        let mut positions = vec![0; ranks.len()];
+        for (position, &rank) in (0u32..).zip(ranks.iter()) {
+            positions[rank as usize] = position;
+        }
+        let run = self.run;
+        let positions = positions.into();
+        (
+            Self {
+                ranks,
+                positions,
+                run,
+            },
+            end - start,
+        )
     }
 
     /// The position of a rank, if the order has it.
     #[must_use]
     pub fn position(&self, rank: u32) -> Option<u32> {
         self.positions.get(rank as usize).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_run_of_who_leads_comes_first() {
+        let order = Order::new([0, 2, 4, 1, 3]).unwrap().in_runs(3);
+        let led_by = |rank| {
+            let (led, first) = order.led_by(rank);
+            for (position, &rank) in (0..).zip(led.ranks().iter()) {
+                assert_eq!(led.position(rank), Some(position));
+            }
+            assert_eq!(led.run(), 3);
+            (led.ranks().to_vec(), first)
+        };
+        assert_eq!(led_by(0), (vec![0, 2, 4, 1, 3], 3));
+        assert_eq!(led_by(4), (vec![4, 0, 2, 1, 3], 3));
+        assert_eq!(led_by(1), (vec![1, 3, 0, 2, 4], 2));
+        assert_eq!(led_by(3), (vec![3, 1, 0, 2, 4], 2));
     }
 }

@@ -380,7 +380,7 @@ fn rings_go_core_by_core() {
 }
 
 /// Short sums to one rank: those of a core go to one of them, and from there on. It takes no longer than where all go to the
-/// root, which has less to do.
+/// root, and the root has less to do.
 #[test]
 fn short_reduces_go_by_one_of_each_core() {
     let shares = |ranks| {
@@ -412,10 +412,21 @@ fn short_reduces_go_by_one_of_each_core() {
         );
     }
     // Whoever it is.
-    for root in 0..8 {
-        let label = chosen(&in_turns(8), Op::Reduce { root }, 4);
-        assert_eq!(label, "binomial:in_runs", "to {root}");
+    for (ranks, root) in (5..=8).flat_map(|ranks| (0..ranks).map(move |root| (ranks, root))) {
+        let label = chosen(&in_turns(ranks), Op::Reduce { root }, 4);
+        assert_eq!(label, "binomial:in_runs", "of {ranks} to {root}");
     }
+    // By its algorithm's name too.
+    let rule = Override {
+        op: Some(OpKind::Reduce),
+        bytes: 0..=MIB,
+        algorithm: Algorithm::Binomial.into(),
+        windowed: None,
+        put_bytes: None,
+    };
+    let forced = Overrides { rules: vec![rule] };
+    let selection = select(&request(reduce, 4), &in_turns(8), &forced).unwrap();
+    assert_eq!(selection.winner().label, "binomial:in_runs");
     // In their own order as well.
     let in_blocks = shares(4).with_cores(&[3, 3, 8, 8]);
     assert_eq!(chosen(&in_blocks, reduce, 4), "binomial:in_runs");

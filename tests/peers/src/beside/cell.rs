@@ -60,8 +60,8 @@ pub fn cells(arguments: &Arguments, ranks: u32) -> Vec<Cell> {
 }
 
 impl Cell {
-    /// Enough calls to be above the scheduler's noise, and no more than a fraction of a second: a thousand calls of the
-    /// shortest take 50 us, in which one interruption counts four times as much as all of them.
+    /// Enough calls to be above the scheduler's noise, and no more than a fraction of a second. Of the shortest, which take
+    /// 0.05 us, that is a millisecond, and of calls of more than 2.5 us what goes into 50 ms.
     pub fn calls(self, quick: bool) -> Calls {
         let cap_us: f64 = if quick { 40e3 } else { 150e3 };
         let (warmup, timed, cap_us) = match self.bytes {

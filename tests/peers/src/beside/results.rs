@@ -140,9 +140,9 @@ impl Row {
         self.over_ours(LIMIT)
     }
 
-    /// What [`ratio`](Self::ratio) would be if ours were as fast as the limit, where that is faster.
+    /// What [`ratio`](Self::ratio) would be if ours were as fast as the limit, where that is known and faster.
     pub fn within_reach(&self) -> Option<f64> {
-        Some(self.ratio()? / self.share()?.min(1.0))
+        Some(self.ratio()? / self.share().unwrap_or(1.0).min(1.0))
     }
 
     /// The median of the rounds' ratios, not the ratio of the medians: within a round the machine is the same for both, and

@@ -143,6 +143,7 @@ mod tests {
         assert!(line("4 B").contains("2.00") && !line("4 B").contains("BEHIND"));
         assert!(line("1 MiB").contains("0.33") && line("1 MiB").contains("BEHIND"));
         assert!(line("geometric").contains("0.82 of all, 2.00 up to 1 KiB, - from 4 MiB"));
+        assert!(line("were all as fast").contains("2.11 of all, 4.00 up to 1 KiB"));
     }
 
     #[test]

@@ -53,22 +53,27 @@ pub(super) fn binomial(work: &mut Work, op: Op, m: &Message<'_>) {
     }
 }
 
-/// What a core's ranks put to the first of them costs no more than that while a first cache holds it.
+/// What a core's ranks put to the first of them costs no more than that while a first cache holds it: eight ranks' reduces of
+/// 16 KiB took as long by this tree as by that of all ranks, those of 64 KiB 1.16 times as long (as below).
 const FIRST_CACHE: u128 = 64 << 10;
 
-/// The binomial tree that takes the ranks of a core as one. All fill by themselves what goes to the first of their core,
+/// The binomial tree that takes the `run` ranks of a core as one. All fill by themselves what goes to the first of their core,
 /// which has come when each has had its turn; so they do where all put to the root. While the root's own core has its turns
-/// the others are through with theirs. The root takes fewer puts. Four ranks bound to two cores of a Xeon with AMX-FP16 took
-/// 0.5 to 0.85 of the time for reduces of 4 B to 4 KiB one after the other, eight 0.55 to 0.7; with a barrier between them as
-/// long, but for three per cent (`cargo xtask peers -- --dirty --ranks 4,8 --ops reduce --sizes 4,64,1K,4K`, beside
-/// `UNISONO_ALGORITHMS=[{op: reduce, use: mesh_one_shot}]`).
-pub(super) fn reduce_in_runs(work: &mut Work, m: &Message<'_>) {
+/// the others are through with theirs. The root takes fewer puts. Four to eight ranks bound to two cores of a Xeon with
+/// AMX-FP16 took 0.5 to 0.85 of the time for reduces of 4 B to 4 KiB one after the other, and four and eight with a barrier
+/// behind each 1.0 to 1.03 (`cargo xtask peers -- --dirty --ranks 4,5,6,7,8 --ops reduce --sizes 4,64,1K,4K,16K,64K,256K`, in
+/// turns with the build before; the barriers in a build made for that).
+pub(super) fn reduce_in_runs(work: &mut Work, m: &Message<'_>, run: u128) {
     let crowd = m.fabric.crowd;
-    let cores = Ratio::new(u128::from(m.p) * crowd.den, crowd.num);
-    let heads = cores.num.div_ceil(cores.den).max(1);
-    let run = crowd.num.div_ceil(crowd.den);
-    let sums = run - 1 + u128::from(heads.next_power_of_two().ilog2());
-    work.rounds(m.fabric.mesh.with_fan(1), 1, m.s, Overlap::Latency);
+    let heads = u128::from(m.p).div_ceil(run);
+    let levels = heads.next_power_of_two().ilog2().max(1);
+    let sums = run - 1 + u128::from(levels);
+    work.rounds(
+        m.fabric.mesh.with_fan(1),
+        levels.into(),
+        m.s,
+        Overlap::Latency,
+    );
     // A root's core works for it alone, nearly.
     let alone = m.s.times(sums).times(crowd.den).over(crowd.num);
     work.reduced.push(alone);

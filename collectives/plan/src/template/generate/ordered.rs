@@ -3,7 +3,7 @@
 //! Steps name ranks by their positions, and blocks that belong to ranks by their ranks' positions;
 //! the program's tables say which those are. So a program stays as short as that of the algorithm.
 
-use crate::algorithms::{self, Algorithm, Shape, Unsupported};
+use crate::algorithms::{self, Algorithm, Runs, Shape, Unsupported};
 use crate::ir::{Op, Program};
 
 use super::super::Order;
@@ -14,10 +14,14 @@ pub(super) fn generate(
     order: &Order,
     shape: &Shape,
 ) -> Result<Program, Unsupported> {
-    let order = match shape.op {
+    let (order, runs) = match shape.op {
         // Sums go to the first of each run, and from there to the root.
-        Op::Reduce { root } if order.run() > 1 => &order.with_first(root),
-        _ => order,
+        Op::Reduce { root } if order.run() > 1 => {
+            let (led, first) = order.led_by(root);
+            let others = order.run();
+            (led, Runs { first, others })
+        }
+        _ => (order.clone(), Runs::NONE),
     };
     // The caller has checked that the ranks are there.
     let position = |rank: u32| order.position(rank).unwrap_or(rank);
@@ -40,7 +44,7 @@ pub(super) fn generate(
         rank: position(shape.rank),
         ..*shape
     };
-    let mut program = algorithms::generate_in_runs(algorithm, &at_position, order.run())?;
+    let mut program = algorithms::generate_in_runs(algorithm, &at_position, runs)?;
     program.op = shape.op;
     program.rank = shape.rank;
     program.order = Some(order.ranks().clone());
