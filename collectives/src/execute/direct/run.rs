@@ -202,6 +202,12 @@ impl Running {
                     if answers && peer.lends() {
                         self.fill = src;
                         self.lent = true;
+                    } else if peer.loaded().is_some()
+                        || common.own.swaps && op.planned.exchanges.contains(&to)
+                    {
+                        // What changes hands lies in the caches of who writes it.
+                        // SAFETY: as for a copy below.
+                        unsafe { copy(self.fill, src, bytes) };
                     } else {
                         // SAFETY: as for a copy below.
                         unsafe { fill(&mut peer.ways, self.fill, src, bytes) };

@@ -147,7 +147,7 @@ impl Peer {
 
     /// Where the next put lies in the shuttle, if it goes by it.
     #[inline]
-    pub(super) fn loaded(&self) -> Option<u64> {
+    pub(in crate::execute) fn loaded(&self) -> Option<u64> {
         let offset = offset(self.shuttle.sent?, self.sent)?;
         Some(self.lines.shuttle() + offset)
     }
