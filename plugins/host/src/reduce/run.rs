@@ -92,30 +92,39 @@ impl Kernel {
         b: *const u8,
         elements: usize,
     ) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            match elements * self.element < LONG {
+                true => self.run_piece(dst, a, b, elements),
+                false => self.run_long(dst, a, b, elements),
+            }
+        }
+    }
+
+    /// Page by page: the start of each is asked for before its turn.
+    ///
+    /// # Safety
+    /// As for [`run`](Self::run).
+    #[inline(never)]
+    unsafe fn run_long(&self, dst: *mut u8, a: *const u8, b: *const u8, elements: usize) {
         let step = BLOCK / self.element;
         let mut done = 0;
-        if elements * self.element >= LONG {
-            while elements - done > 2 * step {
-                let offset = done * self.element;
-                // SAFETY: the piece lies within the operands, and so does the next one.
-                unsafe {
-                    let (dst, a, b) = (dst.add(offset), a.add(offset), b.add(offset));
-                    fetch_next(a);
-                    fetch_next(b);
-                    self.run_piece(dst, a, b, step);
-                }
-                done += step;
+        while elements - done > 2 * step {
+            let offset = done * self.element;
+            // SAFETY: the piece lies within the operands, and so does the next one.
+            unsafe {
+                let (dst, a, b) = (dst.add(offset), a.add(offset), b.add(offset));
+                fetch_next(a);
+                fetch_next(b);
+                self.run_piece(dst, a, b, step);
             }
+            done += step;
         }
         let offset = done * self.element;
         // SAFETY: what is left of the operands.
         unsafe {
-            self.run_piece(
-                dst.add(offset),
-                a.add(offset),
-                b.add(offset),
-                elements - done,
-            )
+            let (dst, a, b) = (dst.add(offset), a.add(offset), b.add(offset));
+            self.run_piece(dst, a, b, elements - done);
         };
     }
 
