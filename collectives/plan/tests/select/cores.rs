@@ -335,14 +335,16 @@ fn long_sums_go_by_a_ring_and_are_shown() {
     assert_eq!(chosen(&hands_on(4), 64 * MIB), (ring, 128 << 10));
 }
 
+/// Ranks on two cores that share memory, and whose processors hand lines on.
+fn handing_on(ranks: u32) -> Fabric {
+    shared_memory(ranks, 2)
+        .with_shared_memory(Ok(()))
+        .that_hands_lines_on(true)
+}
+
 /// Ranks that are bound to cores in turns: what goes from rank to rank goes core by core.
 #[test]
 fn rings_go_core_by_core() {
-    let shares = |ranks| {
-        shared_memory(ranks, 2)
-            .with_shared_memory(Ok(()))
-            .that_hands_lines_on(true)
-    };
     let order_of = |fabric: &Fabric, op| {
         let selection = select(&request(op, 64 * MIB), fabric, &Overrides::NONE).unwrap();
         let winner = selection.winner();
@@ -357,37 +359,32 @@ fn rings_go_core_by_core() {
         (Op::ReduceScatter, "ring"),
         (Op::Reduce { root: 3 }, "chain"),
     ];
-    let in_turns = shares(8).with_cores(&[0, 1, 0, 1, 0, 1, 0, 1]);
-    let in_blocks = shares(8).with_cores(&[7, 7, 7, 7, 0, 0, 0, 0]);
+    let in_turns = handing_on(8).with_cores(&[0, 1, 0, 1, 0, 1, 0, 1]);
+    let in_blocks = handing_on(8).with_cores(&[7, 7, 7, 7, 0, 0, 0, 0]);
     let by_core = Some(vec![0, 2, 4, 6, 1, 3, 5, 7]);
     for (op, name) in ops {
         let (ordered, order, took) = order_of(&in_turns, op);
         assert_eq!((ordered, order), (name, by_core.clone()), "{op}");
         assert_eq!(order_of(&in_blocks, op), (name, None, took), "{op}");
         // Of ranks that are bound to none nothing is known, and it takes longer.
-        let (unbound, order, longer) = order_of(&shares(8).with_cores(&[]), op);
+        let (unbound, order, longer) = order_of(&handing_on(8).with_cores(&[]), op);
         assert_eq!((unbound, order), (name, None), "{op}");
         assert!(longer > took, "{op}");
     }
     // The first of each core decides, and the others keep their order.
-    let three = shares(3).with_cores(&[5, 2, 5]);
+    let three = handing_on(3).with_cores(&[5, 2, 5]);
     assert_eq!(order_of(&three, Op::AllReduce).1, Some(vec![0, 2, 1]));
     // Ranks with a core each are near nobody.
-    let alone = shares(2).with_cores(&[0, 1]);
+    let alone = handing_on(2).with_cores(&[0, 1]);
     assert!(alone.templates().is_empty());
     // What a fabric is called by does not hang on it.
-    assert_eq!(in_turns.fingerprint(), shares(8).fingerprint());
+    assert_eq!(in_turns.fingerprint(), handing_on(8).fingerprint());
 }
 
 /// Short sums to one rank: those of a core go to one of them, and from there on. It takes no longer than where all go to the
 /// root, and the root has less to do.
 #[test]
 fn short_reduces_go_by_one_of_each_core() {
-    let shares = |ranks| {
-        shared_memory(ranks, 2)
-            .with_shared_memory(Ok(()))
-            .that_hands_lines_on(true)
-    };
     let chosen = |fabric: &Fabric, op, bytes| {
         let selection = select(&request(op, bytes), fabric, &Overrides::NONE).unwrap();
         selection.winner().label.to_string()
@@ -395,7 +392,7 @@ fn short_reduces_go_by_one_of_each_core() {
     let reduce = Op::Reduce { root: 0 };
     let in_turns = |ranks: u32| {
         let cores: Vec<u32> = (0..ranks).map(|rank| rank % 2).collect();
-        shares(ranks).with_cores(&cores)
+        handing_on(ranks).with_cores(&cores)
     };
     for ranks in [4, 5, 6, 7, 8] {
         for bytes in [4, 1 << 10, 16 << 10] {
@@ -428,11 +425,11 @@ fn short_reduces_go_by_one_of_each_core() {
     let selection = select(&request(reduce, 4), &in_turns(8), &forced).unwrap();
     assert_eq!(selection.winner().label, "binomial:in_runs");
     // In their own order as well.
-    let in_blocks = shares(4).with_cores(&[3, 3, 8, 8]);
+    let in_blocks = handing_on(4).with_cores(&[3, 3, 8, 8]);
     assert_eq!(chosen(&in_blocks, reduce, 4), "binomial:in_runs");
     // Where a core has but one, the root's own put to it as they do anyway; and cores with more ranks than the first are no runs.
     for cores in [&[0, 1, 0][..], &[0, 1, 1], &[0, 1, 1, 1]] {
-        let fabric = shares(cores.len() as u32).with_cores(cores);
+        let fabric = handing_on(cores.len() as u32).with_cores(cores);
         let labels = fabric
             .templates()
             .iter()
