@@ -381,8 +381,8 @@ fn rings_go_core_by_core() {
     assert_eq!(in_turns.fingerprint(), handing_on(8).fingerprint());
 }
 
-/// Short sums to one rank: those of a core go to one of them, and from there on. It takes no longer than where all go to the
-/// root, and the root has less to do.
+/// Short sums to one rank: those of a core go to one of them, and from there on. By the model it takes no longer than where
+/// all go to the root, and the root has less to do.
 #[test]
 fn short_reduces_go_by_one_of_each_core() {
     let chosen = |fabric: &Fabric, op, bytes| {

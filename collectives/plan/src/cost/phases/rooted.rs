@@ -60,9 +60,10 @@ const FIRST_CACHE: u128 = 64 << 10;
 /// The binomial tree that takes the `run` ranks of a core as one. All fill by themselves what goes to the first of their core,
 /// which has come when each has had its turn; so they do where all put to the root. While the root's own core has its turns
 /// the others are through with theirs. The root takes fewer puts. Four to eight ranks bound to two cores of a Xeon with
-/// AMX-FP16 took 0.5 to 0.85 of the time for reduces of 4 B to 4 KiB one after the other, and four and eight with a barrier
-/// behind each 1.0 to 1.03 (`cargo xtask peers -- --dirty --ranks 4,5,6,7,8 --ops reduce --sizes 4,64,1K,4K,16K,64K,256K`, in
-/// turns with the build before; the barriers in a build made for that, so no command shows it).
+/// AMX-FP16 took 0.5 to 0.85 of the time for reduces of 4 B to 4 KiB one after the other (`cargo xtask peers -- --dirty
+/// --ranks 4,5,6,7,8 --ops reduce --sizes 4,64,1K,4K,16K,64K,256K`, in turns with the build before). With a barrier behind
+/// each call, both together took four, six and eight ranks 0.96 to 1.16 of the time, mostly 1.0 to 1.07, and those of 16 KiB
+/// 0.97 to 1.18: in a build made for that, so no command shows it.
 pub(super) fn reduce_in_runs(work: &mut Work, m: &Message<'_>, run: u128) {
     let crowd = m.fabric.crowd;
     let heads = u128::from(m.p).div_ceil(run);
