@@ -10,7 +10,8 @@
 //! has just written past its caches, where a loop of vectors copies 15, and 34 instead of 42 of what it wrote through them,
 //! if the two share a cache. So on such processors a loop of vectors copies all that is longer than 2 KiB.
 //! `cargo bench -p unisono-copy` shows it (`offsets` and `fetched`).
-//! Intel's fetch what another core has just written faster by several runs at once: [`copy_fetched`].
+//! Intel's copy and reduce faster by several runs of addresses at once, where lines come from memory or another core
+//! ([`side_by_side`]): [`copy_fetched`] and [`copy_handed`] do so with what a peer has written, and reads next.
 //!
 //! The same holds for the kernel's copies, those of `process_vm_readv` for one. Nothing here changes them, but
 //! [`is_slow`] tells of it.
@@ -18,13 +19,17 @@
 
 mod ahead;
 mod fetched;
+mod handed;
 mod past;
+mod runs;
 mod vectors;
 mod ways;
 
-pub use ahead::fetch_next;
+pub use ahead::{fetch_to_read, fetch_to_write};
 pub use fetched::copy_fetched;
+pub use handed::copy_handed;
 pub use past::{LINE, can_stream, copy_past, fence_streamed, stream_block};
+pub use runs::{are_runs_faster, side_by_side};
 pub use ways::{WORTH, Ways};
 
 /// How far behind its source, modulo a page, a destination is too near: the bytes that the instruction moves at once.
@@ -202,43 +207,34 @@ mod tests {
         }
     }
 
-    /// What was copied to `to` is there, and nothing else.
-    pub(crate) fn check(copied: &[u8], target: &[u8], to: usize) {
-        let end = to + copied.len();
+    type Copy = unsafe fn(*mut u8, *const u8, usize);
+
+    /// `bytes` bytes are copied from and to such offsets, and nothing before or behind.
+    pub(crate) fn copies(copy: Copy, bytes: usize, from: usize, to: usize) {
+        let source: Vec<u8> = (0..64 + bytes).map(|i| (i % 251) as u8 + 1).collect();
+        let mut target = vec![0; 128 + bytes];
+        // SAFETY: both hold so many bytes there, and are apart.
+        unsafe { copy(target[to..].as_mut_ptr(), source[from..].as_ptr(), bytes) };
+        let (copied, end) = (&source[from..from + bytes], to + bytes);
         assert_eq!(&target[to..end], copied);
-        assert!(
-            target[..to]
-                .iter()
-                .chain(&target[end..])
-                .all(|byte| *byte == 0)
-        );
+        let mut around = target[..to].iter().chain(&target[end..]);
+        assert!(around.all(|byte| *byte == 0));
     }
 
     proptest! {
-        /// Either way, and nothing before or behind.
         #[test]
         fn bytes_are_copied(bytes in 0_usize..3 * BLOCK, from in 0_usize..64, to in 0_usize..64, way in 0..3) {
-            let source: Vec<u8> = (0..64 + bytes).map(|i| (i % 251) as u8 + 1).collect();
-            let mut target = vec![0; 128 + bytes];
-            let (dst, src) = (target[to..].as_mut_ptr(), source[from..].as_ptr());
-            // SAFETY: both hold so many bytes there, and are apart.
-            unsafe {
-                match way {
-                    0 => copy_in_blocks(dst, src, bytes),
-                    1 if bytes > BLOCK => copy_long(dst, src, bytes),
-                    _ => copy(dst, src, bytes),
-                }
-            }
-            check(&source[from..from + bytes], &target, to);
+            let copy = match way {
+                0 => copy_in_blocks as Copy,
+                1 if bytes > BLOCK => copy_long,
+                _ => copy,
+            };
+            copies(copy, bytes, from, to);
         }
 
         #[test]
-        fn bytes_are_copied_past_the_caches(bytes in 0_usize..3 * BLOCK, from in 0_usize..64, to in 0_usize..64) {
-            let source: Vec<u8> = (0..64 + bytes).map(|i| (i % 251) as u8 + 1).collect();
-            let mut target = vec![0; 128 + bytes];
-            // SAFETY: both hold so many bytes there, and are apart.
-            unsafe { copy_past(target[to..].as_mut_ptr(), source[from..].as_ptr(), bytes) };
-            check(&source[from..from + bytes], &target, to);
+        fn bytes_are_copied_past_the_caches(bytes in 0_usize..20 * PAGE, from in 0_usize..64, to in 0_usize..64) {
+            copies(copy_past, bytes, from, to);
         }
     }
 }

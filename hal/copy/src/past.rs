@@ -4,6 +4,14 @@
 //! third of the traffic of a large copy, and leaves the caches to others. It is weakly ordered:
 //! [`fence_streamed`] must come before the flag that tells of it.
 
+use crate::{are_runs_faster, copy, vectors};
+
+/// How far ahead of the loads to prefetch: the hardware stops at each page.
+const AHEAD: usize = 512;
+
+/// From so many bytes on several [runs of addresses](crate::side_by_side) are worth it.
+const WORTH: usize = 32 << 10;
+
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
 
@@ -41,32 +49,48 @@ pub fn fence_streamed() {
 pub unsafe fn copy_past(dst: *mut u8, src: *const u8, bytes: usize) {
     if !can_stream() {
         // SAFETY: the caller's contract.
-        unsafe { crate::copy(dst, src, bytes) };
+        unsafe { copy(dst, src, bytes) };
         return;
     }
     let head = dst.align_offset(LINE).min(bytes);
-    // SAFETY: the caller's contract; the head ends where `dst` is aligned.
+    // SAFETY: the caller's contract; the head ends where `dst` is aligned. The vectors are there.
     unsafe {
         core::ptr::copy_nonoverlapping(src, dst, head);
-        stream_block(dst.add(head), src.add(head), bytes - head);
+        let (dst, src, bytes) = (dst.add(head), src.add(head), bytes - head);
+        match bytes >= WORTH && are_runs_faster() && vectors::are_lines() {
+            #[cfg(target_arch = "x86_64")]
+            true => x86::stream_runs(dst, src, bytes),
+            _ => stream::<AHEAD>(dst, src, bytes),
+        }
     }
     fence_streamed();
 }
 
-/// Streams the whole lines of `bytes` bytes and copies the rest. No fence. Any thread.
+/// Streams the whole lines of `bytes` bytes that the first-level cache holds, and copies the rest. No fence. Any thread.
 ///
 /// # Safety
 /// As for [`copy_past`]; `dst` is 64-byte aligned.
+#[inline]
 pub unsafe fn stream_block(dst: *mut u8, src: *const u8, bytes: usize) {
+    // SAFETY: the caller's contract.
+    unsafe { stream::<0>(dst, src, bytes) };
+}
+
+/// The same from anywhere: asks for what lies so far ahead, if it is not 0.
+///
+/// # Safety
+/// As for [`stream_block`].
+#[inline]
+unsafe fn stream<const AHEAD: usize>(dst: *mut u8, src: *const u8, bytes: usize) {
     let mut done = 0;
     #[cfg(target_arch = "x86_64")]
     if can_stream() {
         let lines = bytes / LINE;
         // SAFETY: the caller's contract; the CPU has what the function is compiled for.
         unsafe {
-            match is_x86_feature_detected!("avx512f") {
-                true => x86::stream_512(dst, src, lines),
-                false => x86::stream_256(dst, src, lines),
+            match vectors::are_lines() {
+                true => x86::stream_512::<AHEAD>(dst, src, lines),
+                false => x86::stream_256::<AHEAD>(dst, src, lines),
             }
         }
         done = lines * LINE;
@@ -78,23 +102,26 @@ pub unsafe fn stream_block(dst: *mut u8, src: *const u8, bytes: usize) {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use core::arch::x86_64::{
-        _MM_HINT_T0, _mm_prefetch, _mm256_loadu_si256, _mm256_stream_si256, _mm512_loadu_si512,
-        _mm512_stream_si512,
+        _mm256_loadu_si256, _mm256_stream_si256, _mm512_loadu_si512, _mm512_stream_si512,
     };
 
     use super::LINE;
-
-    /// How far ahead of the loads to prefetch: the hardware stops at each page.
-    const AHEAD: usize = 512;
+    use crate::{fetch_to_read, side_by_side};
 
     /// # Safety
     /// Both good for `lines` lines, `dst` aligned to one; the CPU has AVX-512 F.
     #[target_feature(enable = "avx512f")]
-    pub(super) unsafe fn stream_512(dst: *mut u8, src: *const u8, lines: usize) {
+    pub(super) unsafe fn stream_512<const AHEAD: usize>(
+        dst: *mut u8,
+        src: *const u8,
+        lines: usize,
+    ) {
         for offset in (0..lines * LINE).step_by(LINE) {
-            // SAFETY: the line lies within both; a prefetch may name any address.
+            if AHEAD > 0 {
+                fetch_to_read(src.wrapping_add(offset + AHEAD));
+            }
+            // SAFETY: the line lies within both.
             unsafe {
-                _mm_prefetch::<_MM_HINT_T0>(src.wrapping_add(offset + AHEAD).cast());
                 let line = _mm512_loadu_si512(src.add(offset).cast());
                 _mm512_stream_si512(dst.add(offset).cast(), line);
             }
@@ -104,16 +131,44 @@ mod x86 {
     /// # Safety
     /// Both good for `lines` lines, `dst` aligned to one; the CPU has AVX2.
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn stream_256(dst: *mut u8, src: *const u8, lines: usize) {
+    pub(super) unsafe fn stream_256<const AHEAD: usize>(
+        dst: *mut u8,
+        src: *const u8,
+        lines: usize,
+    ) {
         for offset in (0..lines * LINE).step_by(LINE) {
-            // SAFETY: the line lies within both; a prefetch may name any address.
+            if AHEAD > 0 {
+                fetch_to_read(src.wrapping_add(offset + AHEAD));
+            }
+            // SAFETY: the line lies within both.
             unsafe {
-                _mm_prefetch::<_MM_HINT_T0>(src.wrapping_add(offset + AHEAD).cast());
                 let low = _mm256_loadu_si256(src.add(offset).cast());
                 let high = _mm256_loadu_si256(src.add(offset + LINE / 2).cast());
                 _mm256_stream_si256(dst.add(offset).cast(), low);
                 _mm256_stream_si256(dst.add(offset + LINE / 2).cast(), high);
             }
         }
+    }
+
+    /// By several runs of addresses; copies what is left of them.
+    ///
+    /// # Safety
+    /// Both good for `bytes` bytes, `dst` aligned to a line; the CPU has AVX-512 F.
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn stream_runs(dst: *mut u8, src: *const u8, bytes: usize) {
+        const LINES: [usize; 2] = [0, LINE];
+
+        let done = side_by_side::<4>(bytes, LINES.len() * LINE, |at| {
+            // SAFETY: the lines lie within both.
+            unsafe {
+                let (to, from) = (dst.add(at), src.add(at));
+                let lines = LINES.map(|line| _mm512_loadu_si512(from.add(line).cast()));
+                for (line, vector) in LINES.into_iter().zip(lines) {
+                    _mm512_stream_si512(to.add(line).cast(), vector);
+                }
+            }
+        });
+        // SAFETY: what is left.
+        unsafe { core::ptr::copy_nonoverlapping(src.add(done), dst.add(done), bytes - done) };
     }
 }

@@ -16,6 +16,19 @@ pub(crate) fn are_there() -> bool {
     }
 }
 
+/// Whether this CPU has vectors of a whole line. As [`are_there`].
+#[inline]
+pub(crate) fn are_lines() -> bool {
+    #[cfg(all(target_arch = "x86_64", not(tsan)))]
+    {
+        is_x86_feature_detected!("avx512f")
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(tsan))))]
+    {
+        false
+    }
+}
+
 /// Copies `bytes` bytes, no fewer than two turns.
 ///
 /// # Safety

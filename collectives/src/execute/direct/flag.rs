@@ -86,41 +86,6 @@ pub(in crate::execute) unsafe fn pass(
     true
 }
 
-/// Asks for a cache line that this rank is about to write, so that it need not come from another core's cache by then.
-/// What follows the store may be a fence, of a lock or a bell, that waits until the line is there.
-#[inline]
-pub(in crate::execute) fn fetch_to_write(address: u64) {
-    // SAFETY: a hint, at any address: it changes no memory and never faults. Processors that do not know it do nothing.
-    #[cfg(target_arch = "x86_64")]
-    unsafe {
-        std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags));
-    }
-    // SAFETY: as above.
-    #[cfg(target_arch = "aarch64")]
-    unsafe {
-        std::arch::asm!("prfm pstl1keep, [{}]", in(reg) address, options(nostack, preserves_flags));
-    }
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    let _ = address;
-}
-
-/// Asks for a cache line that this rank is about to read.
-#[inline]
-pub(in crate::execute) fn fetch_to_read(address: u64) {
-    // SAFETY: a hint, as in `fetch_to_write`.
-    #[cfg(target_arch = "x86_64")]
-    unsafe {
-        std::arch::asm!("prefetcht0 [{}]", in(reg) address, options(nostack, preserves_flags));
-    }
-    // SAFETY: as above.
-    #[cfg(target_arch = "aarch64")]
-    unsafe {
-        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) address, options(nostack, preserves_flags));
-    }
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    let _ = address;
-}
-
 /// Whether a WAIT would be satisfied at once, whatever the words are.
 ///
 /// # Safety

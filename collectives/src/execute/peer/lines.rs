@@ -1,16 +1,22 @@
 //! Where the flags and counters of a pair lie for the CPU, and its small puts: worked out once, as each short call
 //! needs some of them.
 
+use unisono_copy::{fetch_to_read, fetch_to_write};
+
 use super::shuttle::Shuttle;
 use super::{Fetch, Own, Peer, Room, Way, modulo};
 use crate::arena::{self, COUNTER, Counter, INLINE, INLINE_OFFSET, LINE};
-use crate::execute::direct::flag::{self, fetch_to_read, fetch_to_write};
+use crate::execute::direct::flag;
 
 /// So many puts before one writes its lines, they are asked for: time enough for them to come, and far enough ahead of
 /// the line at which the peer looks.
 const AHEAD: u64 = 4;
 /// So many puts before one is read, its lines are asked for.
 const LATER: u64 = 3;
+
+fn pointer(address: u64) -> *const u8 {
+    address as usize as *const u8
+}
 
 /// Addresses of what a pair has one of for each flag: those of the first.
 #[derive(Clone, Copy, Debug, Default)]
@@ -224,7 +230,7 @@ impl Peer {
     #[inline]
     pub(in crate::execute) fn fetch_ahead(&self, plain: Plain, bytes: u64) {
         let flag = plain.flag_of(self.sent + AHEAD);
-        fetch_to_write(self.in_line(flag, true));
+        fetch_to_write(pointer(self.in_line(flag, true)));
         if bytes > INLINE
             && bytes <= plain.small_bytes
             && self.filled() > 0
@@ -232,7 +238,7 @@ impl Peer {
         {
             let put = self.small(plain.flag_of(self.filled() + AHEAD), !self.has_swapped());
             for line in (0..bytes).step_by(LINE as usize) {
-                fetch_to_write(put + line);
+                fetch_to_write(pointer(put + line));
             }
         }
     }
@@ -246,7 +252,9 @@ impl Peer {
     #[allow(unsafe_code, reason = "reads a flag")]
     pub(in crate::execute) fn fetch_later(&self, plain: Plain, bytes: u32) {
         if u64::from(bytes) <= INLINE {
-            fetch_to_read(self.awaits(plain.flag_of(self.received + LATER - 1)).flag);
+            fetch_to_read(pointer(
+                self.awaits(plain.flag_of(self.received + LATER - 1)).flag,
+            ));
             return;
         }
         if self.brought().is_some() {
@@ -259,7 +267,7 @@ impl Peer {
             let later = plain.flag_of(self.taken() + LATER - 1);
             let put = self.small(later, self.has_swapped());
             for line in (0..u64::from(bytes)).step_by(LINE as usize) {
-                fetch_to_read(put + line);
+                fetch_to_read(pointer(put + line));
             }
         }
     }
@@ -319,11 +327,11 @@ impl Peer {
     #[inline]
     pub(in crate::execute) fn fetch_to_show(&self, own: &Own, bytes: u64) {
         let later = self.shown + AHEAD;
-        fetch_to_write(self.shown_line(own, later).flag);
+        fetch_to_write(pointer(self.shown_line(own, later).flag));
         if bytes > INLINE && bytes <= own.small_bytes {
             let place = self.shown_place(own, later, bytes);
             for line in (0..bytes).step_by(LINE as usize) {
-                fetch_to_write(place + line);
+                fetch_to_write(pointer(place + line));
             }
         }
     }
@@ -342,7 +350,7 @@ impl Peer {
         if unsafe { flag::is_raised(flag, counter) } {
             let place = self.shown_place(own, later, bytes);
             for line in (0..bytes).step_by(LINE as usize) {
-                fetch_to_read(place + line);
+                fetch_to_read(pointer(place + line));
             }
         }
     }

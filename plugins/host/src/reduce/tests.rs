@@ -4,6 +4,7 @@
 use half::{bf16, f16};
 use proptest::prelude::*;
 
+use super::run::{BLOCK, LONG};
 use super::{Dtype, Kernel, Reduction, oracle};
 use crate::cpu::Isa;
 
@@ -173,7 +174,7 @@ fn blocks_divide_and_stream() {
     let mut random = Random(0x1234_5678_9abc_def1);
     for combination in combinations() {
         // Several blocks and a rest that fills no line.
-        let elements = 2 * super::run::BLOCK / combination.1.bytes() + 37;
+        let elements = 2 * BLOCK / combination.1.bytes() + 37;
         let a = inputs(&mut random, combination.1, elements);
         let b = inputs(&mut random, combination.1, elements);
         check(combination, [&a, &b], 0, 0, true);
@@ -266,5 +267,28 @@ proptest! {
             let wanted = oracle::element(dtype, reduction, a, &factor[..size], 0);
             prop_assert_eq!(oracle::class(dtype, got), oracle::class(dtype, &wanted));
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Several runs of addresses, and a rest of any length.
+    #[test]
+    fn long_operands_match_the_oracle(
+        which in any::<proptest::sample::Index>(),
+        seed in 1..u64::MAX,
+        more in 0..5 * BLOCK,
+        shift in 0_usize..64,
+        divisor in prop_oneof![Just(0), 1_u32..20],
+        streaming: bool,
+    ) {
+        let all: Vec<_> = combinations().collect();
+        let combination = *which.get(&all);
+        let mut random = Random(seed);
+        let elements = (LONG + more) / combination.1.bytes();
+        let a = inputs(&mut random, combination.1, elements);
+        let b = inputs(&mut random, combination.1, elements);
+        check(combination, [&a, &b], shift, divisor, streaming);
     }
 }

@@ -13,6 +13,17 @@ pub(super) enum What {
     Reduced = 1,
 }
 
+/// How it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// For whoever: nothing is known.
+    Kept,
+    /// Through the caches, for another core that reads it next.
+    Handed,
+    /// Past the caches.
+    Past,
+}
+
 /// The ways to memory that others have, too: what is written there is handed on.
 #[derive(Debug, Default)]
 pub(super) struct Handed {
@@ -32,15 +43,20 @@ struct Memory {
 }
 
 impl Handed {
-    /// Writes `bytes` bytes at `dst` by `write`, which is told whether to write past the caches.
+    /// Writes `bytes` bytes at `dst` by `write`, which is told how.
     #[inline]
-    pub(super) fn write(&mut self, what: What, dst: u64, bytes: u64, write: impl FnOnce(bool)) {
+    pub(super) fn write(&mut self, what: What, dst: u64, bytes: u64, write: impl FnOnce(How)) {
         if bytes < WORTH {
-            return write(false);
+            return write(How::Kept);
         }
         match self.memory(dst) {
-            None => write(false),
-            Some(memory) => memory.ways[what as usize].write(bytes, write),
+            None => write(How::Kept),
+            Some(memory) => memory.ways[what as usize].write(bytes, |past| {
+                write(match past {
+                    true => How::Past,
+                    false => How::Handed,
+                });
+            }),
         }
     }
 
@@ -135,13 +151,14 @@ mod tests {
         let shared = memory(true);
         let base = shared.view().base;
         let bytes = 1 << 20;
-        handed.write(What::Copied, base, bytes, |past| assert!(!past));
+        let through = |how| assert_eq!(how, How::Handed);
+        handed.write(What::Copied, base, bytes, through);
         let others = [memory(true), memory(true)];
         // The second way is tried next, since the first is known.
-        handed.write(What::Copied, base, bytes, |past| {
-            assert_eq!(past, unisono_copy::can_stream());
+        handed.write(What::Copied, base, bytes, |how| {
+            assert_eq!(how == How::Past, unisono_copy::can_stream());
         });
-        handed.write(What::Reduced, base, bytes, |past| assert!(!past));
+        handed.write(What::Reduced, base, bytes, through);
         drop(others);
         assert!(is_shared(&mut handed, base));
     }
