@@ -762,7 +762,7 @@ unsafe fn fill(ways: &mut Ways, dst: u64, src: u64, bytes: u32) {
         unsafe {
             match past {
                 true => unisono_copy::copy_past(to, from, bytes as usize),
-                false => copy(dst, src, bytes),
+                false => unisono_copy::copy_handed(to, from, bytes as usize),
             }
         }
     });
