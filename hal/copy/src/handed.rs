@@ -9,7 +9,7 @@
 use crate::{copy_fetched, vectors};
 
 /// From so many bytes on.
-const WORTH: usize = 32 << 10;
+const WORTH: usize = 8 << 10;
 
 /// Copies `bytes` bytes to where another core reads them next. Any thread.
 ///
