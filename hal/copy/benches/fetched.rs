@@ -112,7 +112,7 @@ fn fetched(c: &mut Criterion) {
         for (name, copy) in [
             ("memcpy", plain),
             ("copy", unisono_copy::copy as Copy),
-            ("copy_fetched", unisono_copy::copy_fetched),
+            ("copy_shared", unisono_copy::copy_shared),
         ] {
             let turns = &Turns::default();
             thread::scope(|scope| {

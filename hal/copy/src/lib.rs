@@ -11,25 +11,23 @@
 //! if the two share a cache. So on such processors a loop of vectors copies all that is longer than 2 KiB.
 //! `cargo bench -p unisono-copy` shows it (`offsets` and `fetched`).
 //! Intel's copy and reduce faster by several runs of addresses at once, where lines come from memory or another core
-//! ([`side_by_side`]): [`copy_fetched`] and [`copy_handed`] do so with what a peer has written, and reads next.
+//! ([`side_by_side`]): [`copy_shared`] does so between cores.
 //!
 //! The same holds for the kernel's copies, those of `process_vm_readv` for one. Nothing here changes them, but
 //! [`is_slow`] tells of it.
 #![allow(unsafe_code, reason = "copies bytes at addresses")]
 
 mod ahead;
-mod fetched;
-mod handed;
 mod past;
 mod runs;
+mod shared;
 mod vectors;
 mod ways;
 
 pub use ahead::{fetch_to_read, fetch_to_write};
-pub use fetched::copy_fetched;
-pub use handed::copy_handed;
 pub use past::{LINE, can_stream, copy_past, fence_streamed, stream_block};
 pub use runs::{are_runs_faster, side_by_side};
+pub use shared::copy_shared;
 pub use ways::{WORTH, Ways};
 
 /// How far behind its source, modulo a page, a destination is too near: the bytes that the instruction moves at once.

@@ -747,7 +747,7 @@ pub(super) unsafe fn copy(dst: u64, src: u64, bytes: u32) {
 unsafe fn fetch(dst: u64, src: u64, bytes: u32) {
     let (dst, src) = (dst as usize as *mut u8, src as usize as *const u8);
     // SAFETY: the caller's promise.
-    unsafe { unisono_copy::copy_fetched(dst, src, bytes as usize) };
+    unsafe { unisono_copy::copy_shared(dst, src, bytes as usize) };
 }
 
 /// Copies bytes to where another rank reads them next.
@@ -762,7 +762,7 @@ unsafe fn fill(ways: &mut Ways, dst: u64, src: u64, bytes: u32) {
         unsafe {
             match past {
                 true => unisono_copy::copy_past(to, from, bytes as usize),
-                false => unisono_copy::copy_handed(to, from, bytes as usize),
+                false => unisono_copy::copy_shared(to, from, bytes as usize),
             }
         }
     });

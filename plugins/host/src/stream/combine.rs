@@ -4,7 +4,7 @@
 use unisono_plugin::abi::{Combine, CommandCall, CommandReduce, CommandScale, reduction::PROD};
 use unisono_plugin::{Error, Result};
 
-use super::handed::{Handed, How, What};
+use super::handed::{Handed, What};
 use super::transfer::{Progress, at, overlap, partly_overlap, wants_streaming};
 use crate::config::Config;
 use crate::reduce::{Dtype, Kernel};
@@ -110,7 +110,7 @@ pub(super) unsafe fn reduce(
     let streaming = wants_streaming(command.head.flags, bytes, config);
     progress.advance(repeat, bytes, budget, |piece, offset, length| {
         let dst = at(dst, piece, dst_stride, offset);
-        let write = |how| {
+        let write = |past| {
             // SAFETY: the caller's promise; the three are equal or apart, as was checked.
             unsafe {
                 kernel.run(
@@ -119,13 +119,13 @@ pub(super) unsafe fn reduce(
                     at(b, piece, b_stride, offset),
                     (length / element) as usize,
                     command.divisor,
-                    streaming || how == How::Past,
+                    streaming || past,
                 );
             }
         };
         match &mut handed {
             Some(handed) => handed.write(What::Reduced, dst as u64, length, write),
-            None => write(How::Kept),
+            None => write(false),
         }
     })
 }

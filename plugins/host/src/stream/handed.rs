@@ -13,17 +13,6 @@ pub(super) enum What {
     Reduced = 1,
 }
 
-/// How it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum How {
-    /// For whoever: nothing is known.
-    Kept,
-    /// Through the caches, for another core that reads it next.
-    Handed,
-    /// Past the caches.
-    Past,
-}
-
 /// The ways to memory that others have, too: what is written there is handed on.
 #[derive(Debug, Default)]
 pub(super) struct Handed {
@@ -43,20 +32,15 @@ struct Memory {
 }
 
 impl Handed {
-    /// Writes `bytes` bytes at `dst` by `write`, which is told how.
+    /// Writes `bytes` bytes at `dst` by `write`, which is told whether to write past the caches.
     #[inline]
-    pub(super) fn write(&mut self, what: What, dst: u64, bytes: u64, write: impl FnOnce(How)) {
+    pub(super) fn write(&mut self, what: What, dst: u64, bytes: u64, write: impl FnOnce(bool)) {
         if bytes < WORTH {
-            return write(How::Kept);
+            return write(false);
         }
         match self.memory(dst) {
-            None => write(How::Kept),
-            Some(memory) => memory.ways[what as usize].write(bytes, |past| {
-                write(match past {
-                    true => How::Past,
-                    false => How::Handed,
-                });
-            }),
+            None => write(false),
+            Some(memory) => memory.ways[what as usize].write(bytes, write),
         }
     }
 
@@ -151,14 +135,13 @@ mod tests {
         let shared = memory(true);
         let base = shared.view().base;
         let bytes = 1 << 20;
-        let through = |how| assert_eq!(how, How::Handed);
-        handed.write(What::Copied, base, bytes, through);
+        handed.write(What::Copied, base, bytes, |past| assert!(!past));
         let others = [memory(true), memory(true)];
         // The second way is tried next, since the first is known.
-        handed.write(What::Copied, base, bytes, |how| {
-            assert_eq!(how == How::Past, unisono_copy::can_stream());
+        handed.write(What::Copied, base, bytes, |past| {
+            assert_eq!(past, unisono_copy::can_stream());
         });
-        handed.write(What::Reduced, base, bytes, through);
+        handed.write(What::Reduced, base, bytes, |past| assert!(!past));
         drop(others);
         assert!(is_shared(&mut handed, base));
     }

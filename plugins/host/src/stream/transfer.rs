@@ -4,7 +4,7 @@
 use unisono_plugin::abi::{CMD_STREAMING, CommandCopy};
 use unisono_plugin::{Error, Result};
 
-use super::handed::{Handed, How, What};
+use super::handed::{Handed, What};
 use crate::config::Config;
 
 /// A cut command moves at least this much at a time: whole cache lines and elements.
@@ -102,16 +102,15 @@ pub(super) unsafe fn copy(
         let to = at(dst, piece, dst_stride, offset);
         let from = at(src, piece, src_stride, offset);
         if to != from {
-            handed.write(What::Copied, to as u64, length, |how| {
-                let copy = match how {
-                    _ if streaming => unisono_copy::copy_past,
-                    How::Past => unisono_copy::copy_past,
-                    How::Handed => unisono_copy::copy_handed,
-                    // It may lie in slots that a peer has just filled.
-                    How::Kept => unisono_copy::copy_fetched,
-                };
+            handed.write(What::Copied, to as u64, length, |past| {
                 // SAFETY: the caller's promise; the two do not overlap in part, as was checked.
-                unsafe { copy(to, from, length as usize) };
+                unsafe {
+                    match streaming || past {
+                        true => unisono_copy::copy_past(to, from, length as usize),
+                        // It may lie in slots that a peer has just filled, or go where one reads next.
+                        false => unisono_copy::copy_shared(to, from, length as usize),
+                    }
+                }
             });
         }
     })

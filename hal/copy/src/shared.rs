@@ -1,34 +1,35 @@
-//! Copies to what is handed on: memory that another core reads next, and has mostly read before.
+//! Copies between cores: of what another core has just written, or to where another core reads next.
 //!
-//! Who has read a line has it, and gives it back line by line to who writes it again. Stores go one after the other, so each
-//! waits until its line is there, unless it was asked for before. Messages, all_gathers and all_to_alls of 16 and 64 MiB
-//! between two ranks on a Xeon with AMX-FP16 took 0.93 to 0.97 of the time so, those of 1 and 4 MiB 0.99 to 1.01 (`cargo xtask
-//! peers -- --dirty --ranks 2 --ops send_recv,all_gather,all_to_all --sizes 1M,4M,16M,64M`, in turns with a build without
-//! it). It is not worth it without vectors of a whole line: more stores wait, and what was asked for is lost again.
+//! Lines come from the other core's cache, those that are read as well as those that are written, which the other has read
+//! before. So several [runs of addresses](crate::side_by_side) are copied at once; and as stores go one after the other, each
+//! of which waits until its line is there, lines are asked for before they are written. On a Xeon with AMX-FP16 broadcasts of
+//! 16 to 256 KiB between two ranks took 0.8 to 0.88 of the time so, all_gathers and messages of 256 KiB 0.81 to 0.86 (`cargo
+//! xtask peers -- --dirty --ranks 2 --ops broadcast,all_gather,send_recv --sizes 16K,64K,256K`, in turns with builds without
+//! it). Stores are to whole lines, or all of that is lost again.
 
-use crate::{copy_fetched, vectors};
+use crate::{copy, vectors};
 
-/// From so many bytes on.
+/// From so many bytes on it is worth it.
 const WORTH: usize = 8 << 10;
 
-/// Copies `bytes` bytes to where another core reads them next. Any thread.
+/// Copies `bytes` bytes that another core has written, or reads next. Any thread.
 ///
 /// # Safety
 /// As for [`core::ptr::copy_nonoverlapping`] of bytes.
 #[inline]
-pub unsafe fn copy_handed(dst: *mut u8, src: *const u8, bytes: usize) {
+pub unsafe fn copy_shared(dst: *mut u8, src: *const u8, bytes: usize) {
     // SAFETY: the caller's promise; the vectors are there.
     unsafe {
         match bytes >= WORTH && crate::are_runs_faster() && vectors::are_lines() {
             #[cfg(target_arch = "x86_64")]
             true => copy_runs(dst, src, bytes),
-            _ => copy_fetched(dst, src, bytes),
+            _ => copy(dst, src, bytes),
         }
     }
 }
 
 /// # Safety
-/// As for [`copy_handed`]; the vectors are there, and there are no fewer bytes than a line.
+/// As for [`copy_shared`]; the vectors are there, and there are no fewer bytes than a line.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 unsafe fn copy_runs(dst: *mut u8, src: *const u8, bytes: usize) {
