@@ -25,9 +25,9 @@
 //! many calls, and what is told a rank that is far ahead is told once for many.
 //!
 //! Between CPUs that share memory long puts go round in the first half of the slots, as what was used a short while ago is in
-//! the cache; or in all of them, where the cores' caches hold all ([`Arena::long_slots`]). Those that are not as long, and so
-//! take less of the cache, find D places among the slots to send from, which such ranks do not need, as running ahead is
-//! worth more to them ([`Arena::half_bytes`]).
+//! the cache; or in all of them, where the cores' caches hold all ([`Arena::long_slots`]). Those that are not as long have
+//! rings of places of their own, as running ahead is worth more to them: the shorter they are the more find room in a cache
+//! ([`Arena::rings`]).
 //!
 //! Where slots change hands, two ranks fill in turns those that are named after the one and after the other, and the slots that
 //! long puts do not go round in are the shuttle of their messages ([`Peer::swap_slots`](crate::execute::Peer::swap_slots)).
@@ -63,9 +63,16 @@ const SMALL: u64 = 1024;
 
 /// Slots of a pair from which on long puts may go round in half of them, and shorter ones have places of their own.
 const SPLIT: u32 = 8;
-/// What all places of half a slot that a rank's puts go round in hold together, to all peers: a core's cache, as costs are
-/// counted.
-const HALVES: u64 = 1 << 20;
+/// What each of a rank's rings holds together, to all peers: a core's cache, as costs are counted.
+const CACHED: u64 = 1 << 20;
+
+/// Rings of a pair: the first has D places of at most half a slot, each further one twice as many that are half as long. On a
+/// Xeon with AMX-FP16 reduces and broadcasts of 2 to 16 KiB took 0.7 to 0.9 of the time so among two to eight ranks on two
+/// cores, but for those of 16 KiB among eight, which have as many places as before (`cargo xtask peers -- --dirty --ranks 2,4,8
+/// --ops reduce,broadcast --sizes 2K,4K,8K,16K`, in turns with a build that had the first ring alone).
+pub const RINGS: usize = 4;
+/// Places of a ring at most, if D are not more.
+const PLACES: u32 = 64;
 
 /// The most bytes of a put over a posted link, between CPUs, that needs no slot.
 const MEDIUM: u64 = 16 << 10;
@@ -106,6 +113,26 @@ pub enum Counter {
     DoneWait,
 }
 
+/// Places of one length that the puts of each ordered pair go round in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ring {
+    /// Bytes of a place.
+    pub bytes: u64,
+    /// Places, which are no more than flags.
+    pub places: u32,
+    /// Offset of the first that rank 0 fills, in the slots part, and how much further the next rank's lie.
+    first: u64,
+    stride: u64,
+}
+
+impl Ring {
+    /// Offset of place `number` that `peer` fills, in the slots part.
+    #[must_use]
+    pub fn place(&self, peer: u32, number: u32) -> u64 {
+        self.first + u64::from(peer) * self.stride + u64::from(number) * self.bytes
+    }
+}
+
 /// See [`Arena::recorded`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recorded {
@@ -142,11 +169,11 @@ impl Arena {
 
     /// Bytes of the slots part: for each peer D slots to receive, and D to send from over posted
     /// links or for the peer to fetch from, then places for small and medium puts: of what the slots to
-    /// receive take a half each at most. What CPUs write each other needs no slots to send from: there the peer puts what
-    /// takes half a slot. In the slots of this rank's pair with itself lies what it shows to all.
+    /// receive take a half each at most; then the rings of what CPUs put. In those of this rank's pair with itself, and in its
+    /// slots, lies what it shows to all.
     #[must_use]
     pub fn slots_bytes(&self) -> u64 {
-        self.medium(self.ranks, 0)
+        self.rings()[0].place(self.ranks, 0)
     }
 
     /// Data flags of each ordered pair: F.
@@ -192,22 +219,24 @@ impl Arena {
         }
     }
 
-    /// The most bytes of a put that needs but half a slot, between CPUs that share memory; 0 where slots are too few to be cut.
+    /// The rings of each ordered pair, between CPUs that share memory, whose places have no bytes where slots are too few for
+    /// long puts to go round in half of them.
     #[must_use]
-    pub fn half_bytes(&self) -> u64 {
-        if self.depth < SPLIT {
-            return 0;
-        }
+    pub fn rings(&self) -> [Ring; RINGS] {
         let peers = u64::from(self.ranks.saturating_sub(1).max(1));
-        let cached = HALVES / (u64::from(self.depth) * peers);
-        cached.min(self.slot_bytes / 2) / LINE * LINE
-    }
-
-    /// Offset of place `number` for puts of half a slot that `peer` fills, in the slots part: one of D. `bytes` is what
-    /// [`half_bytes`](Self::half_bytes) says, which divides.
-    #[must_use]
-    pub fn half(&self, peer: u32, number: u32, bytes: u64) -> u64 {
-        self.sends() + self.slot(peer, 0) + u64::from(number) * bytes
+        let cached = CACHED / (u64::from(self.depth) * peers);
+        let most = match self.depth {
+            SPLIT.. => cached.min(self.slot_bytes / 2) / LINE * LINE,
+            _ => 0,
+        };
+        // None holds more than the first.
+        let held = u64::from(self.depth) * most;
+        std::array::from_fn(|number| Ring {
+            bytes: (most >> number) / LINE * LINE,
+            places: (self.depth.saturating_mul(1 << number)).min(PLACES.max(self.depth)),
+            first: self.medium(self.ranks, 0) + number as u64 * held,
+            stride: RINGS as u64 * held,
+        })
     }
 
     /// Offset of data flag `number` that `peer` raises, in the signal part.
@@ -454,7 +483,7 @@ mod tests {
                 }
             }
             assert!(free <= arena.slots_bytes(), "{arena:?}");
-            let places = arena.slots_bytes() - 2 * arena.sends();
+            let places = arena.medium(3, 0) - 2 * arena.sends();
             assert!(places <= arena.sends(), "{arena:?}");
             let last = [
                 arena.small_fill(1, arena.data_flags() - 1) + arena.small_bytes(),
@@ -465,28 +494,40 @@ mod tests {
     }
 
     #[test]
-    fn halves_of_slots_lie_among_those_to_send_from() {
-        for (ranks, depth, slot_bytes) in [(2, 8, 128 << 10), (8, 8, 128 << 10), (3, 9, 4160)] {
+    fn rings_lie_behind_all_else() {
+        for (ranks, depth, slot_bytes) in [
+            (2, 8, 128 << 10),
+            (8, 8, 128 << 10),
+            (3, 9, 4160),
+            (4, 100, 64 << 10),
+        ] {
             let arena = Arena {
                 ranks,
                 depth,
                 slot_bytes,
             };
-            assert!(arena.half_bytes() > 0 && arena.half_bytes() <= slot_bytes / 2);
-            let mut free = arena.sends() + arena.slot(1, 0);
-            for number in 0..depth {
-                let at = arena.half(1, number, arena.half_bytes());
-                assert!(at >= free && at.is_multiple_of(LINE), "{arena:?}");
-                free = at + arena.half_bytes();
+            let rings = arena.rings();
+            assert!(rings[0].bytes > 0 && rings[0].bytes <= slot_bytes / 2);
+            let mut free = arena.medium(ranks, 0);
+            for peer in 0..ranks {
+                for ring in rings {
+                    assert!((depth..=arena.data_flags()).contains(&ring.places));
+                    for number in 0..ring.places {
+                        let at = ring.place(peer, number);
+                        assert!(at >= free && at.is_multiple_of(LINE), "{arena:?}");
+                        free = at + ring.bytes;
+                    }
+                }
             }
-            assert!(free <= arena.sends() + arena.slot(2, 0), "{arena:?}");
+            assert!(free <= arena.slots_bytes(), "{arena:?}");
         }
         let few = Arena {
             ranks: 2,
             depth: 7,
             slot_bytes: 4096,
         };
-        assert_eq!((few.half_bytes(), few.long_slots(0)), (0, 7));
+        assert!(few.rings().iter().all(|ring| ring.bytes == 0));
+        assert_eq!(few.long_slots(0), 7);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use unisono_plan::{Blocks, ir::MIN_SLOTS};
 
 use super::left::Unread;
 use super::place::Run;
-use crate::arena::{self, Arena, Counter};
+use crate::arena::{self, Arena, Counter, RINGS, Ring};
 use crate::progress::Alongside;
 pub(in crate::execute) use lines::{Line, Plain};
 pub(in crate::execute) use pointed::pace_of;
@@ -182,7 +182,7 @@ pub(crate) struct Own {
     medium_places: u32,
     small_bytes: u64,
     medium_bytes: u64,
-    half_bytes: u64,
+    rings: [Ring; RINGS],
     long_slots: u32,
     /// Whether no rank needs slots for small puts.
     plain: bool,
@@ -233,7 +233,7 @@ impl Own {
             medium_places: arena.medium_places(),
             small_bytes: arena.small_bytes(),
             medium_bytes: arena.medium_bytes(),
-            half_bytes: arena.half_bytes(),
+            rings: arena.rings(),
             long_slots: arena.long_slots(0),
             plain: true,
             credit: arena.credit(),
@@ -244,7 +244,7 @@ impl Own {
     /// Bytes of the shuttle of each two ranks: where slots change hands, those into which nothing is put; 0 if there is none.
     pub(crate) fn shuttle_bytes(&self) -> u64 {
         let unused = self.arena.depth.saturating_sub(self.long_slots);
-        match self.swaps && self.half_bytes > 0 {
+        match self.swaps && self.rings[0].bytes > 0 {
             true => u64::from(unused) * self.arena.slot_bytes,
             false => 0,
         }
@@ -499,7 +499,7 @@ impl Peer {
         let room = self.room(own, bytes);
         let (rank, near) = (self.rank, self.near);
         let mut offset = match room {
-            Room::Half | Room::Long | Room::Slot => own.arena.slot(own.rank, slot),
+            Room::Ring(_) | Room::Long | Room::Slot => own.arena.slot(own.rank, slot),
             Room::Medium => own.arena.medium(own.rank, own.medium_of(self.sent)),
             Room::Line | Room::Small => own.arena.small(own.rank, flag),
         };
@@ -587,7 +587,7 @@ impl Peer {
             Room::Line => self.in_line(self.flag_of(own, number), false),
             Room::Small => self.small(self.flag_of(own, self.taken()), self.has_swapped()),
             Room::Medium => self.near.slots + own.arena.medium(self.rank, own.medium_of(number)),
-            room @ (Room::Half | Room::Long) => self.shared_taken(own, room),
+            room @ (Room::Ring(_) | Room::Long) => self.shared_taken(own, room),
             Room::Slot => self.near.slots + own.arena.slot(self.rank, own.slot_of(number)),
         };
         self.received += 1;

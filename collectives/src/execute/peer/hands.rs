@@ -228,8 +228,17 @@ mod tests {
         const CALLS: usize = 40_000;
         let mut random = Random(3);
         let mut ranks = [rank(0), rank(1)];
-        let half = ARENA.half_bytes();
-        let sizes = [4, 33, 1024, 1025, half, half + 64, ARENA.slot_bytes];
+        let [half, .., least] = ARENA.rings().map(|ring| ring.bytes);
+        let sizes = [
+            4,
+            33,
+            1024,
+            1025,
+            least + 64,
+            half,
+            half + 64,
+            ARENA.slot_bytes,
+        ];
         let (mut lies, mut in_shuttle) = (Vec::new(), 0);
         for _ in 0..CALLS {
             let bytes = sizes[random.below(sizes.len())];

@@ -508,8 +508,9 @@ mod tests {
                 depth,
                 slot_bytes: 64 << 10,
             };
-            let (half, slot) = (arena.half_bytes(), arena.slot_bytes);
-            let sizes = [0, 32, 33, 1024, 1025, half.max(64), half + 64, slot];
+            let [half, quarter, ..] = arena.rings().map(|ring| ring.bytes.max(64));
+            let slot = arena.slot_bytes;
+            let sizes = [0, 32, 33, 1024, 1025, quarter, half, half + 64, slot];
             let way = || Way::Mapped {
                 signal: 1 << 40,
                 slots: SLOTS,

@@ -12,8 +12,8 @@ pub(in crate::execute) enum Room {
     Small,
     /// One for those that are longer, over a posted link.
     Medium,
-    /// Half a slot or less, between CPUs that share memory.
-    Half,
+    /// A place of this ring, between CPUs that share memory.
+    Ring(usize),
     /// There too: one of the few slots that longer puts go round in.
     Long,
     Slot,
@@ -31,9 +31,9 @@ impl Own {
 
     /// The room that a put takes between CPUs that share memory, if it is not small.
     pub(super) fn shared_room(&self, bytes: u64) -> Room {
-        match bytes <= self.half_bytes {
-            true => Room::Half,
-            false => Room::Long,
+        match (self.rings.iter()).rposition(|ring| bytes <= ring.bytes) {
+            Some(ring) => Room::Ring(ring),
+            None => Room::Long,
         }
     }
 
@@ -49,7 +49,10 @@ impl Own {
     /// Offset, in the slots part, of a put in such a room among the slots that `peer` fills.
     pub(super) fn in_shared(&self, room: Room, peer: u32, number: u64) -> u64 {
         match room {
-            Room::Half => (self.arena).half(peer, self.slot_of(number), self.half_bytes),
+            Room::Ring(ring) => {
+                let ring = &self.rings[ring];
+                ring.place(peer, modulo(number, ring.places.into()) as u32)
+            }
             _ => {
                 let slot = modulo(number, self.long_slots.into()) as u32;
                 self.arena.slot(peer, slot)
@@ -80,7 +83,8 @@ impl Peer {
             Room::Line | Room::Small => self.flags(own),
             Room::Medium => own.medium_places,
             Room::Long => own.long_slots,
-            Room::Half | Room::Slot => own.arena.depth,
+            Room::Ring(ring) => own.rings[ring].places,
+            Room::Slot => own.arena.depth,
         }
     }
 
@@ -112,7 +116,7 @@ impl Peer {
             Way::Mapped { .. } if room == Room::Small => {
                 self.small(self.flag_of(own, self.filled()), !self.has_swapped())
             }
-            Way::Mapped { slots, .. } if matches!(room, Room::Half | Room::Long) => {
+            Way::Mapped { slots, .. } if matches!(room, Room::Ring(_) | Room::Long) => {
                 self.shared_filled(own, room, *slots)
             }
             Way::Mapped { slots, fetch, .. } if !fetch.sent => {
@@ -126,7 +130,7 @@ impl Peer {
                             arena.small_fill(rank, self.flag_of(own, self.sent))
                         }
                         Room::Medium => arena.medium_fill(rank, own.medium_of(self.sent)),
-                        Room::Half | Room::Long | Room::Slot => arena.slot(rank, slot),
+                        Room::Ring(_) | Room::Long | Room::Slot => arena.slot(rank, slot),
                     }
             }
         }

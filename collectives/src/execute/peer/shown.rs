@@ -126,7 +126,8 @@ mod tests {
     #[test]
     fn all_find_what_is_shown() {
         let ((sender, mut itself), mut readers) = all();
-        for bytes in [0, 32, 33, 1024, 1025, 1 << 20] {
+        let [first, .., last] = ARENA.rings();
+        for bytes in [0, 32, 33, 1024, 1025, first.bytes, 1 << 20] {
             let mut places = BTreeSet::new();
             let mut counters = BTreeSet::new();
             let groups = ARENA.data_flags();
@@ -151,7 +152,8 @@ mod tests {
             }
             let apart = match bytes {
                 0..=1024 => groups,
-                1025 => ARENA.depth,
+                1025 => last.places,
+                _ if bytes == first.bytes => first.places,
                 _ => ARENA.long_slots(0),
             };
             assert_eq!(places.len(), apart as usize, "round and round");
@@ -173,22 +175,27 @@ mod tests {
             let slots = (0..ARENA.depth).map(|slot| ARENA.slot(peer, slot));
             let slots = slots.flat_map(|slot| [slot, ARENA.sends() + slot]);
             places.extend(slots.map(|at| (at, at + ARENA.slot_bytes)));
-            let halves = (0..ARENA.depth).map(|at| ARENA.half(peer, at, ARENA.half_bytes()));
-            places.extend(halves.map(|at| (at, at + ARENA.half_bytes())));
+            for ring in ARENA.rings() {
+                let begin = (0..ring.places).map(|at| ring.place(peer, at));
+                places.extend(begin.map(|at| (at, at + ring.bytes)));
+            }
         }
         let mut shown = BTreeSet::new();
+        let rings = ARENA.rings().map(|ring| ring.bytes);
+        let kind = |bytes| (bytes > 1024).then(|| sender.shared_room(bytes));
+        let sizes = [&[33, 1024, 1025, 1 << 20][..], &rings].concat();
         for group in 0..ARENA.data_flags().into() {
             assert!(!flags.contains(&itself.shown_line(&sender, group).flag));
-            for bytes in [33, 1024, 1025, ARENA.half_bytes(), 1 << 20] {
+            for &bytes in &sizes {
                 let at = itself.shown_place(&sender, group, bytes) - SLOTS;
                 let end = at + bytes;
                 assert!(end <= ARENA.slots_bytes(), "{bytes} B at {at}");
                 let is_free = |&(begin, over): &(u64, u64)| end <= begin || over <= at;
                 assert!(places.iter().all(is_free), "{bytes} B at {at}");
-                shown.insert((at, bytes > 1024, bytes > ARENA.half_bytes()));
+                shown.insert((at, kind(bytes).map(|room| format!("{room:?}"))));
             }
         }
-        // Small ones, halves and long ones lie apart too.
+        // Small ones, long ones and those of each ring lie apart too.
         let starts: BTreeSet<u64> = shown.iter().map(|&(at, ..)| at).collect();
         assert_eq!(starts.len(), shown.len());
     }
