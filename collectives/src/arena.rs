@@ -34,8 +34,8 @@
 //!
 //! Where a device's streams record graphs, the signal part has three such sets of blocks one after another.
 //! The second and the third are for recorded calls alone: data flags, and credits in the places of data
-//! flags, one a slot. Their slots are the half from which posted links send and peers fetch, and in which CPUs put what
-//! takes half a slot, as where calls are recorded nothing does.
+//! flags, one a slot. Their slots are the half from which posted links send and peers fetch, as where calls are recorded
+//! nothing does.
 //!
 //! A signature must stay readable until its put is given back, hence a flag line for each put. Puts
 //! are given back some at a time: see [`Arena::credit`].
@@ -287,9 +287,8 @@ impl Arena {
         (u64::from(peer) * u64::from(self.depth) + u64::from(slot)) * self.slot_bytes
     }
 
-    /// Offset, in the slots part, of the slots from which this rank sends by posted links or peers fetch, or that have places
-    /// for halves: they lie to
-    /// each other as those do that it receives into.
+    /// Offset, in the slots part, of the slots from which this rank sends by posted links or peers fetch: they lie to each
+    /// other as those do that it receives into.
     #[must_use]
     pub fn sends(&self) -> u64 {
         u64::from(self.ranks) * u64::from(self.depth) * self.slot_bytes
