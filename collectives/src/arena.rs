@@ -220,13 +220,16 @@ impl Arena {
     }
 
     /// The rings of each ordered pair, between CPUs that share memory, whose places have no bytes where slots are too few for
-    /// long puts to go round in half of them.
+    /// long puts to go round in half of them, or longer than a core's cache.
     #[must_use]
     pub fn rings(&self) -> [Ring; RINGS] {
         let peers = u64::from(self.ranks.saturating_sub(1).max(1));
-        let cached = CACHED / (u64::from(self.depth) * peers);
         let most = match self.depth {
-            SPLIT.. => cached.min(self.slot_bytes / 2) / LINE * LINE,
+            // Longer slots are those of accelerators, or of CPUs that are to have what no cache holds.
+            SPLIT.. if self.slot_bytes <= CACHED => {
+                let cached = CACHED / (u64::from(self.depth) * peers);
+                cached.min(self.slot_bytes / 2) / LINE * LINE
+            }
             _ => 0,
         };
         // None holds more than the first.
@@ -499,6 +502,7 @@ mod tests {
             (8, 8, 128 << 10),
             (3, 9, 4160),
             (4, 100, 64 << 10),
+            (2, 8, 1 << 20),
         ] {
             let arena = Arena {
                 ranks,
@@ -519,14 +523,20 @@ mod tests {
                 }
             }
             assert!(free <= arena.slots_bytes(), "{arena:?}");
+            let held = arena.slots_bytes() - arena.medium(ranks, 0);
+            assert!(held <= 8 << 20, "{arena:?}");
         }
-        let few = Arena {
-            ranks: 2,
-            depth: 7,
-            slot_bytes: 4096,
-        };
-        assert!(few.rings().iter().all(|ring| ring.bytes == 0));
-        assert_eq!(few.long_slots(0), 7);
+        // None at all where nothing is put.
+        for (depth, slot_bytes, long_slots) in [(0, 0, 0), (7, 4096, 7), (8, 8 << 20, 4)] {
+            let none = Arena {
+                ranks: 2,
+                depth,
+                slot_bytes,
+            };
+            assert_eq!(none.slots_bytes(), none.medium(2, 0));
+            assert!(none.rings().iter().all(|ring| ring.bytes == 0));
+            assert_eq!(none.long_slots(0), long_slots);
+        }
     }
 
     #[test]

@@ -101,8 +101,8 @@ impl fmt::Debug for Rules {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryOptions {
     /// Bytes of slots in which a rank receives, over all peers. Slots shrink to fit. As much again may be used to send from,
-    /// where links do, as much for places of short puts, as much for what an all_to_all in place puts aside, and at most 8 MiB
-    /// for rings of what takes half a slot or less between CPUs.
+    /// where links do, as much for places of short puts, as much for what an all_to_all in place puts aside, and where
+    /// slots are no longer than 1 MiB at most 8 MiB for rings of what takes half a slot or less between CPUs.
     pub budget: u64,
     /// Bytes of a slot: the largest piece of a message that travels at once. Without it
     /// [`SLOT`](Self::SLOT) where all ranks are on CPUs and some share memory; else from there to

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use unisono_copy::{LINE, WORTH, Ways, fetch_to_write};
+use unisono_copy::{LINE, WORTH, Ways, are_runs_faster, fetch_to_write};
 use unisono_hal::Reduce;
 use unisono_plan::Blocks;
 
@@ -17,11 +17,11 @@ use crate::execute::op::Planned;
 use crate::execute::peer::{Goes, Line, Own, Peer, Way, pace_of};
 use crate::execute::pointed::Message;
 
-/// So many bytes of a result are asked for before it is put together where a peer reads it: those of less were asked for
-/// when the last such put was told of, and for more the device asks as it goes on. Among four ranks on two cores of a Xeon
+/// So many bytes of a result are asked for before it is put together where a peer reads it. Those of less were asked for when
+/// a put some before was told of (`fetch_ahead`); of more a kernel of the host's asks for the lines as it goes on. Among four ranks on two cores of a Xeon
 /// with AMX-FP16 reduces of 4 to 16 KiB took 0.8 of the time so, among eight 0.86 to 0.96 (`cargo xtask peers -- --dirty
 /// --ranks 4,8 --ops reduce --sizes 4K,8K,16K`, in turns with a build without it).
-const ASKED_FOR: Range<u64> = 2 << 10..32 << 10;
+const ASKED_FOR: Range<u64> = (1 << 10) + 1..32 << 10;
 
 /// A call that runs directly.
 #[derive(Debug, Default)]
@@ -381,7 +381,10 @@ impl Common {
                 last,
             } => {
                 let bytes = u64::from(elements) * planned.element;
-                if dst.space_index() == Space::Fill.index() && ASKED_FOR.contains(&bytes) {
+                if dst.space_index() == Space::Fill.index()
+                    && ASKED_FOR.contains(&bytes)
+                    && are_runs_faster()
+                {
                     ask_for(self.at(bases, dst), bytes);
                 }
                 let reduce = Reduce {
@@ -752,7 +755,7 @@ pub(super) unsafe fn copy(dst: u64, src: u64, bytes: u32) {
 }
 
 /// Asks for all lines of a place that a peer has read, before a result is written there: of one after the other each is
-/// waited for.
+/// waited for. One that changes hands lies in this core's caches, where it is asked for in no time.
 #[inline]
 fn ask_for(address: u64, bytes: u64) {
     for line in (0..bytes).step_by(LINE) {

@@ -2,9 +2,9 @@
 //! ([`unisono_plan::ir`]).
 //!
 //! A group of puts, one for each other rank, takes the next of the sender's own data flags, which it raises once, and lies
-//! where a put of so many bytes does: in the flag's line, in a small place, in one for what takes half a slot, or in the next of the slots. All of these are
-//! those of the rank's pair with itself, which nothing else uses. So of ranks that share a core the first that looks brings
-//! the line there for all of them, and who shows something writes one line, however many look.
+//! where a put of so many bytes does: in the flag's line, in a small place, in one of a ring, or in the next of the slots. All
+//! of these are those of the rank's pair with itself, which nothing else uses. So of ranks that share a core the first that
+//! looks brings the line there for all of them, and who shows something writes one line, however many look.
 //!
 //! A wait for such a flag ends with an abort of the stream alone: the line is not this rank's to raise, and who did would
 //! let others take for data what never came. The streams of CPUs, which alone wait for such flags, end so.
@@ -19,8 +19,10 @@ impl Peer {
     /// wherever a put to that peer alone would lie. Their places never change hands.
     #[inline]
     pub(in crate::execute) fn rooms_to_show(&self, own: &Own, bytes: u64) -> u32 {
+        if bytes <= own.small_bytes {
+            return self.flags(own);
+        }
         match own.shared_room(bytes) {
-            _ if bytes <= own.small_bytes => self.flags(own),
             Room::Long => own.shown_slots(),
             room => self.rooms(own, room),
         }

@@ -24,8 +24,20 @@ pub(super) const LONG: usize = 32 << 10;
 /// Bytes of a run that are combined in one go, and so far ahead lines of the result are asked for: a peer may have them.
 const PIECE: usize = 1024;
 
-/// The same of results that go past the caches, through a block. Smaller, so that loads and such stores overlap.
+/// The same of results that go past the caches, through a block: no page of them, so that loads and such stores overlap. Of
+/// 256 to 1024 bytes it was all the same (tried in a build made for that: no command shows it).
 const STREAMED: usize = 512;
+
+/// Where results go that come through a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Results {
+    /// Into the caches.
+    Kept,
+    /// Past them.
+    Streamed,
+    /// The same, by several runs of addresses.
+    StreamedInRuns,
+}
 
 #[repr(C, align(64))]
 struct Block(MaybeUninit<[u8; BLOCK]>);
@@ -80,10 +92,14 @@ impl Kernel {
                 let head = (before / self.element).min(elements);
                 let from = head * self.element;
                 let (line, left, right) = (dst.add(from), a.add(from), b.add(from));
-                self.by_blocks(dst, a, b, head, divisor, false);
-                self.by_blocks(line, left, right, elements - head, divisor, true);
+                self.by_blocks(dst, a, b, head, divisor, Results::Kept);
+                let results = match (elements - head) * self.element >= LONG && are_runs_faster() {
+                    true => Results::StreamedInRuns,
+                    false => Results::Streamed,
+                };
+                self.by_blocks(line, left, right, elements - head, divisor, results);
             } else if divisor != 0 {
-                self.by_blocks(dst, a, b, elements, divisor, false);
+                self.by_blocks(dst, a, b, elements, divisor, Results::Kept);
             } else {
                 self.run_plain(dst, a, b, elements);
             }
@@ -104,32 +120,35 @@ impl Kernel {
     ) {
         // SAFETY: the caller's contract.
         unsafe {
-            match elements * self.element < LONG {
-                true => self.run_piece(dst, a, b, elements),
-                false => self.run_long(dst, a, b, elements),
+            match elements * self.element >= LONG && are_runs_faster() {
+                true => self.run_in_runs(dst, a, b, elements),
+                false => self.run_piece(dst, a, b, elements),
             }
         }
     }
 
-    /// Many elements, by several runs of addresses where that is faster.
+    /// [`run_plain`](Self::run_plain) by several runs of addresses.
     ///
     /// # Safety
     /// As for [`run`](Self::run).
     #[inline(never)]
-    unsafe fn run_long(&self, dst: *mut u8, a: *const u8, b: *const u8, elements: usize) {
+    pub(super) unsafe fn run_in_runs(
+        &self,
+        dst: *mut u8,
+        a: *const u8,
+        b: *const u8,
+        elements: usize,
+    ) {
         // SAFETY: the caller's contract, of a part.
         let run = |offset: usize, elements| unsafe {
             self.run_piece(dst.add(offset), a.add(offset), b.add(offset), elements);
         };
-        let mut done = 0;
-        if are_runs_faster() {
-            done = side_by_side::<2>(elements * self.element, PIECE, |offset| {
-                for line in (0..PIECE).step_by(LINE) {
-                    fetch_to_write(dst.wrapping_add(offset + PIECE + line));
-                }
-                run(offset, PIECE / self.element);
-            });
-        }
+        let done = side_by_side::<2>(elements * self.element, PIECE, |offset| {
+            for line in (0..PIECE).step_by(LINE) {
+                fetch_to_write(dst.wrapping_add(offset + PIECE + line));
+            }
+            run(offset, PIECE / self.element);
+        });
         run(done, elements - done / self.element);
     }
 
@@ -178,16 +197,18 @@ impl Kernel {
         }
     }
 
+    /// Through a block in the first-level cache.
+    ///
     /// # Safety
-    /// As for `run`; `streaming` only where `dst` is 64-byte aligned.
-    unsafe fn by_blocks(
+    /// As for `run`; `dst` is 64-byte aligned unless results are kept.
+    pub(super) unsafe fn by_blocks(
         &self,
         dst: *mut u8,
         a: *const u8,
         b: *const u8,
         elements: usize,
         divisor: u32,
-        streaming: bool,
+        results: Results,
     ) {
         let mut block = Block(MaybeUninit::uninit());
         let block = block.0.as_mut_ptr().cast::<u8>();
@@ -196,15 +217,15 @@ impl Kernel {
             unsafe {
                 self.combine(block, a.add(offset), b.add(offset), elements, divisor);
                 let (dst, bytes) = (dst.add(offset), elements * self.element);
-                match streaming {
-                    true => stream_block(dst, block, bytes),
-                    false => core::ptr::copy_nonoverlapping(block, dst, bytes),
+                match results {
+                    Results::Kept => core::ptr::copy_nonoverlapping(block, dst, bytes),
+                    Results::Streamed | Results::StreamedInRuns => stream_block(dst, block, bytes),
                 }
             }
         };
         let bytes = elements * self.element;
         let mut done = 0;
-        if streaming && bytes >= LONG && are_runs_faster() {
+        if results == Results::StreamedInRuns {
             done = side_by_side::<4>(bytes, STREAMED, |offset| {
                 run(offset, STREAMED / self.element);
             });
@@ -212,7 +233,7 @@ impl Kernel {
         for offset in (done..bytes).step_by(BLOCK) {
             run(offset, BLOCK.min(bytes - offset) / self.element);
         }
-        if streaming {
+        if results != Results::Kept {
             fence_streamed();
         }
     }

@@ -4,7 +4,7 @@
 use half::{bf16, f16};
 use proptest::prelude::*;
 
-use super::run::{BLOCK, LONG};
+use super::run::{BLOCK, LONG, Results};
 use super::{Dtype, Kernel, Reduction, oracle};
 use crate::cpu::Isa;
 
@@ -103,6 +103,21 @@ fn check(
     divisor: u32,
     streaming: bool,
 ) {
+    let run = |kernel: &Kernel, dst, a, b, elements| {
+        // SAFETY: each pointer has room for the elements; `dst` is an operand or distinct.
+        unsafe { kernel.run(dst, a, b, elements, divisor, streaming) };
+    };
+    check_run((isa, dtype, reduction), [a, b], shift, divisor, run);
+}
+
+/// The same of what `run` does.
+fn check_run(
+    (isa, dtype, reduction): (Isa, Dtype, Reduction),
+    [a, b]: [&[u8]; 2],
+    shift: usize,
+    divisor: u32,
+    run: impl Fn(&Kernel, *mut u8, *const u8, *const u8, usize),
+) {
     let kernel = Kernel::new(isa, dtype, reduction).expect("the combination is defined");
     let size = dtype.bytes();
     let elements = a.len() / size;
@@ -128,8 +143,7 @@ fn check(
             "dst is a" => a_ptr,
             _ => b_ptr,
         };
-        // SAFETY: each pointer has room for the elements; `dst` is an operand or distinct.
-        unsafe { kernel.run(dst, a_ptr, b_ptr, elements, divisor, streaming) };
+        run(&kernel, dst, a_ptr, b_ptr, elements);
         let (room, start) = match alias {
             "distinct" => (&d_room, d_start),
             "dst is a" => (&a_room, a_start),
@@ -270,10 +284,17 @@ proptest! {
     }
 }
 
+/// Ways of a kernel that are taken where they are faster.
+#[derive(Clone, Copy, Debug)]
+enum Runs {
+    Kept,
+    Streamed,
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Several runs of addresses, and a rest of any length.
+    /// Several runs of addresses, and a rest of any length, on whatever processor.
     #[test]
     fn long_operands_match_the_oracle(
         which in any::<proptest::sample::Index>(),
@@ -281,14 +302,29 @@ proptest! {
         more in 0..5 * BLOCK,
         shift in 0_usize..64,
         divisor in prop_oneof![Just(0), 1_u32..20],
-        streaming: bool,
+        runs in prop_oneof![Just(Runs::Kept), Just(Runs::Streamed)],
     ) {
         let all: Vec<_> = combinations().collect();
         let combination = *which.get(&all);
         let mut random = Random(seed);
         let elements = (LONG + more) / combination.1.bytes();
-        let a = inputs(&mut random, combination.1, elements);
-        let b = inputs(&mut random, combination.1, elements);
-        check(combination, [&a, &b], shift, divisor, streaming);
+        let [a, b] = [0, 1].map(|_| inputs(&mut random, combination.1, elements));
+        let (shift, divisor) = match runs {
+            Runs::Kept => (shift, 0),
+            Runs::Streamed => (0, divisor),
+        };
+        check_run(combination, [&a, &b], shift, divisor, |kernel, dst, a, b, elements| {
+            // SAFETY: as for `check`; what is streamed begins with a line.
+            unsafe {
+                match runs {
+                    Runs::Kept => kernel.run_in_runs(dst, a, b, elements),
+                    Runs::Streamed => {
+                        let results = Results::StreamedInRuns;
+                        kernel.by_blocks(dst, a, b, elements, divisor, results);
+                    }
+                }
+            }
+        });
+        check(combination, [&a, &b], shift, divisor, matches!(runs, Runs::Streamed));
     }
 }

@@ -46,8 +46,8 @@ impl Default for Timeouts {
 #[non_exhaustive]
 pub struct Memory {
     /// The most that slots take in which a rank receives (default: 256 MiB). As much again may be used to send from, where
-    /// links do, or for what takes half a slot between CPUs, half as much for places of short puts, and as much for what an
-    /// all_to_all in place puts aside.
+    /// links do, as much for places of short puts, as much for what an all_to_all in place puts aside, and where slots are no
+    /// longer than 1 MiB up to 8 MiB for what takes half a slot or less between CPUs.
     pub budget: Bytes,
     /// The size of one slot of a channel, the largest piece of a message that travels at once: a multiple of 64 bytes
     /// (default: 128 KiB; between CPUs of which no two share memory up to 384 KiB, as long as all slots to receive take no
