@@ -16,8 +16,8 @@ use crate::cpu::Isa;
 pub(super) const BLOCK: usize = 4096;
 
 /// Operands of so many bytes may come from memory or another core: several [runs of addresses](side_by_side) are combined side
-/// by side, where that is faster. Between two ranks on a Xeon with AMX-FP16 reduces of 64 MiB took 0.73 of the time so,
-/// reduce_scatters 0.86 and all_reduces 0.84; of 256 KiB 0.93 (`cargo xtask peers -- --dirty --ranks 2 --ops
+/// by side, where that is faster. Between two ranks on a Xeon with AMX-FP16 reduces of 64 MiB took 0.72 of the time so,
+/// reduce_scatters 0.8 and all_reduces 0.84; of 256 KiB 0.88 to 0.92 (`cargo xtask peers -- --dirty --ranks 2 --ops
 /// reduce,reduce_scatter,all_reduce --sizes 256K,64M`, in turns with a build without it).
 pub(super) const LONG: usize = 32 << 10;
 
