@@ -67,7 +67,7 @@ const SPLIT: u32 = 8;
 const CACHED: u64 = 1 << 20;
 
 /// Rings of a pair: the first has D places of at most half a slot, each further one twice as many that are half as long. On a
-/// Xeon with AMX-FP16 reduces and broadcasts of 2 to 16 KiB took 0.7 to 0.9 of the time so among two to eight ranks on two
+/// Xeon with AMX-FP16 reduces and broadcasts of 2 to 16 KiB took 0.55 to 0.9 of the time so among two to eight ranks on two
 /// cores, but for those of 16 KiB among eight, which have as many places as before (`cargo xtask peers -- --dirty --ranks 2,4,8
 /// --ops reduce,broadcast --sizes 2K,4K,8K,16K`, in turns with a build that had the first ring alone).
 pub const RINGS: usize = 4;

@@ -11,6 +11,10 @@ use crate::{copy, vectors};
 
 /// From so many bytes on: broadcasts of 8 KiB take 0.88 of the time so, those of 4 and 6 KiB as long (likewise).
 const WORTH: usize = 8 << 10;
+/// By halves of lines: a message of 64 KiB in puts of 16 KiB took 1.2 times as long so (`cargo xtask peers -- --dirty --ranks 2
+/// --ops send_recv --sizes 64K`, likewise).
+#[cfg(target_arch = "x86_64")]
+const WORTH_HALVES: usize = 32 << 10;
 
 /// Copies `bytes` bytes that another core has written, or reads next. Any thread.
 ///
@@ -24,7 +28,7 @@ pub unsafe fn copy_shared(dst: *mut u8, src: *const u8, bytes: usize) {
             #[cfg(target_arch = "x86_64")]
             true if vectors::are_lines() => x86::copy_512(dst, src, bytes),
             #[cfg(target_arch = "x86_64")]
-            true if vectors::are_there() => x86::copy_256(dst, src, bytes),
+            true if vectors::are_there() && bytes >= WORTH_HALVES => x86::copy_256(dst, src, bytes),
             _ => copy(dst, src, bytes),
         }
     }

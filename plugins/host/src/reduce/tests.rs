@@ -284,13 +284,6 @@ proptest! {
     }
 }
 
-/// Ways of a kernel that are taken where they are faster.
-#[derive(Clone, Copy, Debug)]
-enum Runs {
-    Kept,
-    Streamed,
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
@@ -302,29 +295,25 @@ proptest! {
         more in 0..5 * BLOCK,
         shift in 0_usize..64,
         divisor in prop_oneof![Just(0), 1_u32..20],
-        runs in prop_oneof![Just(Runs::Kept), Just(Runs::Streamed)],
+        streamed: bool,
     ) {
         let all: Vec<_> = combinations().collect();
         let combination = *which.get(&all);
         let mut random = Random(seed);
         let elements = (LONG + more) / combination.1.bytes();
         let [a, b] = [0, 1].map(|_| inputs(&mut random, combination.1, elements));
-        let (shift, divisor) = match runs {
-            Runs::Kept => (shift, 0),
-            Runs::Streamed => (0, divisor),
-        };
+        // What is streamed begins with a line; what is not is not divided by several runs.
+        let (shift, divisor) = if streamed { (0, divisor) } else { (shift, 0) };
         check_run(combination, [&a, &b], shift, divisor, |kernel, dst, a, b, elements| {
+            let results = Results::StreamedInRuns;
             // SAFETY: as for `check`; what is streamed begins with a line.
             unsafe {
-                match runs {
-                    Runs::Kept => kernel.run_in_runs(dst, a, b, elements),
-                    Runs::Streamed => {
-                        let results = Results::StreamedInRuns;
-                        kernel.by_blocks(dst, a, b, elements, divisor, results);
-                    }
+                match streamed {
+                    true => kernel.by_blocks(dst, a, b, elements, divisor, results),
+                    false => kernel.run_in_runs(dst, a, b, elements),
                 }
             }
         });
-        check(combination, [&a, &b], shift, divisor, matches!(runs, Runs::Streamed));
+        check(combination, [&a, &b], shift, divisor, streamed);
     }
 }
