@@ -14,6 +14,15 @@ use unisono_hal::{Sleep, SleepWays};
 use super::{Parker, Progress};
 use crate::execute::Lane;
 
+/// How a sleep ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// By what it waited for, by somebody else, or before it began.
+    Woken,
+    /// By nothing, at its limit.
+    OverTime,
+}
+
 /// What a thread can sleep on, gathered from the queues that it armed.
 #[derive(Default)]
 pub(super) struct Armed {
@@ -77,7 +86,7 @@ impl Armed {
     }
 
     /// Sleeps on the descriptors, on `others` and on the parker.
-    pub(super) fn poll(&self, parker: &Parker, others: &[BorrowedFd<'_>], limit: Duration) {
+    pub(super) fn poll(&self, parker: &Parker, others: &[BorrowedFd<'_>], limit: Duration) -> End {
         let mut polled: Vec<PollFd<'_>> = vec![PollFd::new(parker, PollFlags::IN)];
         polled.extend(
             others
@@ -103,8 +112,13 @@ impl Armed {
             tv_nsec: 0,
         });
         // An interrupted or failed poll is a short sleep: the caller looks again either way.
-        let _ = rustix::event::poll(&mut polled, Some(&limit));
+        let ready = rustix::event::poll(&mut polled, Some(&limit));
         parker.clear();
+        if ready == Ok(0) {
+            End::OverTime
+        } else {
+            End::Woken
+        }
     }
 }
 
@@ -119,7 +133,12 @@ impl Drop for Armed {
 }
 
 /// Sleeps until `lane` or another lane with work can go on, op `number` is complete, or `limit`.
-pub(super) fn until_ready(progress: &Progress, lane: &Arc<Lane>, number: u64, limit: Duration) {
+pub(super) fn until_ready(
+    progress: &Progress,
+    lane: &Arc<Lane>,
+    number: u64,
+    limit: Duration,
+) -> End {
     let parker = Parker::current();
     let mut lanes = progress.active();
     if !lanes.iter().any(|l| Arc::ptr_eq(l, lane)) {
@@ -134,37 +153,45 @@ pub(super) fn until_ready(progress: &Progress, lane: &Arc<Lane>, number: u64, li
     };
     let armed = Armed::new(lanes, ways, &parker);
     let done = lane.completed() >= number || lane.failure().is_some();
-    if !done && !armed.is_ready() {
+    let end = if done || armed.is_ready() {
+        End::Woken
+    } else {
         match armed.futex {
             Some((address, value)) if armed.fds.is_empty() && !armed.waker => {
-                futex_wait(address, value, armed.limit(limit));
+                futex_wait(address, value, armed.limit(limit))
             }
             _ => armed.poll(&parker, &[], limit),
         }
-    }
+    };
     drop(armed);
     lane.remove_sleeper(&parker);
+    end
 }
 
 #[allow(
     unsafe_code,
     reason = "futex words cross the plugin boundary as addresses"
 )]
-fn futex_wait(address: usize, value: u32, limit: Duration) {
+fn futex_wait(address: usize, value: u32, limit: Duration) -> End {
     let limit = libc::timespec {
         tv_sec: limit.as_secs() as libc::time_t,
         tv_nsec: libc::c_long::from(limit.subsec_nanos() as i32),
     };
     // SAFETY: the contract keeps the word mapped until the queue is disarmed, which happens after
     // this sleep; the kernel only reads it.
-    unsafe {
+    let result = unsafe {
         libc::syscall(
             libc::SYS_futex,
             address,
             libc::FUTEX_WAIT,
             value,
             &raw const limit,
-        );
+        )
+    };
+    if result == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ETIMEDOUT) {
+        End::OverTime
+    } else {
+        End::Woken
     }
 }
 

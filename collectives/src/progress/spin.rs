@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::sleep::End;
 use crate::options::InitOptions;
 
 /// What to do next while nothing moves.
@@ -47,7 +48,7 @@ impl Policy {
 
 /// Spins between looks at the clock, which costs as much as a few of them.
 const LOOK: u32 = 32;
-/// Spins after a sleep that was ended for nothing.
+/// Spins after a sleep that something ended which was not what is waited for.
 const AFTER_SLEEP: u32 = 64;
 
 /// One wait.
@@ -110,13 +111,12 @@ impl Spin {
         }
     }
 
-    /// After a sleep: look around a little before the next one, and sleep on if nothing moves.
+    /// After a sleep: look around a little before the next one if something ended it, and sleep on if nothing moves.
     /// Sleeps end every few milliseconds, so to yield for long each time would add up.
-    pub(crate) fn woke(&mut self) {
-        let spins = if self.policy.spin.is_zero() {
-            0
-        } else {
-            AFTER_SLEEP
+    pub(crate) fn woke(&mut self, end: End) {
+        let spins = match end {
+            End::Woken if !self.policy.spin.is_zero() => AFTER_SLEEP,
+            End::Woken | End::OverTime => 0,
         };
         self.phase = Phase::Slept(spins);
     }
@@ -161,12 +161,14 @@ mod tests {
         assert!(took < Duration::from_secs(2), "{took:?}");
         assert!(spins > u64::from(LOOK), "{spins}");
         assert_eq!(yields, 2);
-        spin.woke();
+        spin.woke(End::Woken);
         assert_eq!(
             until_sleep(&mut spin),
             (u64::from(AFTER_SLEEP), 0),
             "a sleeper that was woken for nothing sleeps on"
         );
+        spin.woke(End::OverTime);
+        assert_eq!(until_sleep(&mut spin), (0, 0), "nothing came");
         assert_eq!(spin.next(true), Next::Spin, "progress starts anew");
         assert_eq!(until_sleep(&mut spin).1, 2);
     }
@@ -175,7 +177,7 @@ mod tests {
     fn cores_are_given_up_at_once_where_told_and_where_they_are_crowded() {
         let mut spin = Spin::new(policy(Duration::ZERO));
         assert_eq!(until_sleep(&mut spin), (0, 2));
-        spin.woke();
+        spin.woke(End::Woken);
         assert_eq!(until_sleep(&mut spin), (0, 0));
         let options = InitOptions::new(0, 8, unisono_bootstrap::RootSpec::Node);
         assert!(!Policy::new(false, &options).spin.is_zero());

@@ -121,13 +121,13 @@ impl Progress {
                     }
                 }
                 Next::Sleep => {
-                    sleep::until_ready(self, lane, number, SLICE);
+                    let end = sleep::until_ready(self, lane, number, SLICE);
                     // What ended the sleep may be another lane's: nobody else drives that one
                     // while this thread waits.
                     if self.drive() {
                         spin.next(true);
                     } else {
-                        spin.woke();
+                        spin.woke(end);
                     }
                     looks = LOOK;
                 }

@@ -11,6 +11,13 @@ use unisono_tests::{
 const LIMIT: Duration = Duration::from_secs(180);
 const MADE: Count = Count::new(20, 200);
 
+/// What an idle process may take of a core. One that burns takes all of it.
+const PERCENT: f64 = 5.0;
+/// Wakes a second: its thread looks once, and the test itself once more.
+const WHILE_IDLE: f64 = 10.0;
+/// When all is gone nothing is left to look at.
+const WHEN_GONE: f64 = 5.0;
+
 fn without_shm(options: &mut InitOptions) {
     options.without_links = vec!["shm".to_owned()];
 }
@@ -53,32 +60,40 @@ fn idle(rank: &Rank, tcp: bool) {
     world.barrier().expect("barrier");
     // Whoever was waiting goes to sleep first.
     std::thread::sleep(Duration::from_millis(100));
-    rank.say(&format!("percent {:.3}", share_of_the_quietest(3)));
+    rank.say(&format!("idle {}", quietest(3)));
     check(&world, 9);
     drop(all);
     world.finalize().expect("finalize");
     std::thread::sleep(Duration::from_millis(100));
-    rank.say(&format!("after {:.3}", share_of_the_quietest(2)));
+    rank.say(&format!("after {}", quietest(2)));
 }
 
-/// Per cent of a core in the quietest of so many seconds: what burns does so in each, while a virtual machine that is held up
-/// for a moment has that counted as somebody's time.
-fn share_of_the_quietest(seconds: u32) -> f64 {
-    let shares = (0..seconds).map(|_| {
+/// Per cent of a core and wakes in the quietest of so many seconds: what burns does so in each, while a virtual machine that
+/// is held up for a moment has that counted as somebody's time.
+fn quietest(seconds: u32) -> String {
+    let rests = (0..seconds).map(|_| {
         let share = CpuShare::begin();
         std::thread::sleep(Duration::from_secs(1));
-        share.percent()
+        (share.percent(), share.wakes_a_second())
     });
-    shares.fold(f64::INFINITY, f64::min)
+    let none = (f64::INFINITY, f64::INFINITY);
+    let (percent, wakes) = rests.fold(none, |a, b| (a.0.min(b.0), a.1.min(b.1)));
+    format!("{percent:.3} {wakes:.1}")
 }
 
 fn idle_costs_nothing(test: &str, tcp: bool) {
     let _limit = watchdog(test, LIMIT);
     let ranks = Job::new(test, 3).start(move |rank| idle(&rank, tcp));
     for exit in ranks.succeed() {
-        for key in ["percent", "after"] {
-            let percent: f64 = exit.answer(key).parse().expect("a number");
-            assert!(percent < 0.5, "rank {}: {key} {percent} %", exit.rank);
+        for (key, most) in [("idle", WHILE_IDLE), ("after", WHEN_GONE)] {
+            let (percent, wakes) = exit.answer(key).split_once(' ').expect("two numbers");
+            let number = |text: &str| text.parse::<f64>().expect("a number");
+            let rank = exit.rank;
+            assert!(number(percent) < PERCENT, "rank {rank}: {key} {percent} %");
+            assert!(
+                number(wakes) < most,
+                "rank {rank}: {key} {wakes} wakes a second"
+            );
         }
     }
 }
