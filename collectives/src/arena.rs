@@ -15,7 +15,9 @@
 //! ```
 //!
 //! The block of this rank's pair with itself has the data flags that this rank raises for all at once, when it has shown
-//! something, and its small places what is shown: the others wait for them, and read, here.
+//! something, and its small places what is shown: the others wait for them, and read, here. Behind all blocks each of these
+//! flags has a twin, which says the same to ranks that share this one's core: where cores take over the lines that they read,
+//! the flag is gone from that core as soon as one of another core has looked.
 //!
 //! A put takes the next data flag and, if it is large, the next of the D slots. Between CPUs that share memory a put of
 //! up to [`INLINE`] bytes lies in the second half of its flag's line, where the peer reads it with
@@ -148,7 +150,7 @@ impl Arena {
     /// Bytes of the signal part.
     #[must_use]
     pub fn signal_bytes(&self) -> u64 {
-        self.block_bytes() * u64::from(self.ranks)
+        self.twin(self.data_flags())
     }
 
     /// Bytes of the signal part where calls are recorded too.
@@ -173,7 +175,13 @@ impl Arena {
     /// slots, lies what it shows to all.
     #[must_use]
     pub fn slots_bytes(&self) -> u64 {
-        self.rings()[0].place(self.ranks, 0)
+        self.small_twin(self.data_flags())
+    }
+
+    /// Offset, in the slots part, of what lies beside the [twin](Self::twin) of this number as a small put does beside a flag.
+    #[must_use]
+    pub fn small_twin(&self, number: u32) -> u64 {
+        self.rings()[0].place(self.ranks, 0) + u64::from(number) * self.small_stride()
     }
 
     /// Data flags of each ordered pair: F.
@@ -246,6 +254,12 @@ impl Arena {
     #[must_use]
     pub fn data_flag(&self, peer: u32, number: u32) -> u64 {
         self.block(peer) + u64::from(number) * LINE
+    }
+
+    /// Offset of the twin of data flag `number` of this rank's pair with itself, in the signal part.
+    #[must_use]
+    pub fn twin(&self, number: u32) -> u64 {
+        self.block(self.ranks) + u64::from(number) * LINE
     }
 
     /// Offset of the flag by which `peer` gives credits back.
@@ -454,6 +468,9 @@ mod tests {
                 take(arena.counter(peer, counter), COUNTER);
             }
         }
+        for flag in 0..arena.data_flags() {
+            take(arena.twin(flag), LINE);
+        }
         assert!(used.last().is_some_and(|last| *last < arena.signal_bytes()));
         assert_eq!(arena.flags_of(2).count(), 256 + 3);
         assert_eq!(arena.flags_of(2).next(), Some(arena.data_flag(2, 0)));
@@ -496,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn rings_lie_behind_all_else() {
+    fn rings_and_twins_lie_behind_all_else() {
         for (ranks, depth, slot_bytes) in [
             (2, 8, 128 << 10),
             (8, 8, 128 << 10),
@@ -522,9 +539,14 @@ mod tests {
                     }
                 }
             }
-            assert!(free <= arena.slots_bytes(), "{arena:?}");
-            let held = arena.slots_bytes() - arena.medium(ranks, 0);
+            let held = free - arena.medium(ranks, 0);
             assert!(held <= 8 << 20, "{arena:?}");
+            for number in 0..arena.data_flags() {
+                let at = arena.small_twin(number);
+                assert!(at >= free && at.is_multiple_of(LINE), "{arena:?}");
+                free = at + arena.small_bytes();
+            }
+            assert!(free <= arena.slots_bytes(), "{arena:?}");
         }
         // None at all where nothing is put.
         for (depth, slot_bytes, long_slots) in [(0, 0, 0), (7, 4096, 7), (8, 8 << 20, 4)] {
@@ -533,7 +555,7 @@ mod tests {
                 depth,
                 slot_bytes,
             };
-            assert_eq!(none.slots_bytes(), none.medium(2, 0));
+            assert_eq!(none.small_twin(0), none.medium(2, 0));
             assert!(none.rings().iter().all(|ring| ring.bytes == 0));
             assert_eq!(none.long_slots(0), long_slots);
         }

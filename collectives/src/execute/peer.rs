@@ -176,6 +176,8 @@ pub(crate) struct Own {
     pub shows: bool,
     /// Whether slots change hands.
     pub swaps: bool,
+    /// Whether what is shown is told of twice, for who shares this rank's core.
+    pub twins: bool,
     /// What the arena says, worked out once.
     flags: u32,
     few_flags: u32,
@@ -184,6 +186,7 @@ pub(crate) struct Own {
     medium_bytes: u64,
     rings: [Ring; RINGS],
     long_slots: u32,
+    small_twins: u64,
     /// Whether no rank needs slots for small puts.
     plain: bool,
     credit: u64,
@@ -228,6 +231,7 @@ impl Own {
             arena,
             shows: false,
             swaps: false,
+            twins: false,
             flags: arena.data_flags(),
             few_flags: arena.few_flags(),
             medium_places: arena.medium_places(),
@@ -235,6 +239,7 @@ impl Own {
             medium_bytes: arena.medium_bytes(),
             rings: arena.rings(),
             long_slots: arena.long_slots(0),
+            small_twins: arena.small_twin(0),
             plain: true,
             credit: arena.credit(),
             shared_credit: arena.shared_credit(arena.long_slots(0)),
@@ -263,6 +268,21 @@ impl Own {
     /// The same where slots change hands, or not.
     pub(crate) fn that_swaps(self, swaps: bool) -> Self {
         Self { swaps, ..self }
+    }
+
+    /// How much further the twins of a rank lie than the flags by which it tells what it shows.
+    #[inline]
+    fn twin_distance(&self, rank: u32) -> u64 {
+        self.arena.twin(0) - self.arena.data_flag(rank, 0)
+    }
+
+    /// The same where slots change hands, as a core takes over what it reads, and a rank that waits may keep others from its
+    /// core.
+    pub(crate) fn that_is_crowded(self, crowded: bool) -> Self {
+        Self {
+            twins: crowded && self.swaps,
+            ..self
+        }
     }
 
     /// The same where slots change hands and ranks share cores, if they do. While one works the others of its core wait, and

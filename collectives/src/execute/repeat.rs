@@ -197,7 +197,12 @@ impl Run<'_> {
     #[inline(never)]
     fn goes_on(&mut self, common: &mut Common, lag: &mut Lag, policy: Option<&Policy>) -> bool {
         let takes = self.op.direct.takes;
-        let mut ran = self.running.run(&self.op, self.buffers, common);
+        let mut patience = policy.map_or_else(Patience::none, Patience::new);
+        let mut ran = if patience.is_crowded() && self.running.gives_way(self.op.direct, common) {
+            Ran::Waits
+        } else {
+            self.running.run(&self.op, self.buffers, common)
+        };
         if matches!(ran, Ran::Done) {
             match takes {
                 true => lag.found(),
@@ -206,7 +211,6 @@ impl Run<'_> {
             return true;
         }
         held::let_go();
-        let mut patience = policy.map_or_else(Patience::none, Patience::new);
         match takes {
             true if patience.is_alone() => lag.missed(),
             true => {}

@@ -114,6 +114,11 @@ impl Patience {
         }
     }
 
+    /// Whether ranks share cores, and it may wait.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.crowded
+    }
+
     /// Whether each rank has a core of its own, and it may wait.
     pub(crate) fn is_alone(&self) -> bool {
         !self.crowded && self.left > 0

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use unisono::plan::select::{Override, Overrides};
 use unisono::{Algorithm, Communicator, DataType, Error, InitOptions, Op, ReduceOp, Rules};
 use unisono_tests::{Job, threads, watchdog};
@@ -121,6 +122,40 @@ fn threads_that_show_get_what_was_put() {
     }
 }
 
+/// This thread has one core from now on, and so have those that it starts.
+fn take_one_core() {
+    let all = sched_getaffinity(None).expect("this thread's cores");
+    let mut one = CpuSet::new();
+    let first = (0..CpuSet::MAX_CPU).find(|core| all.is_set(*core));
+    one.set(first.expect("a core"));
+    sched_setaffinity(None, &one).expect("one of them");
+}
+
+/// Where slots change hands, ranks that share a core are told twice of what is shown, if it is a thread that tells: some of
+/// them let their streams do it, and then one that looks in vain has to look where all do.
+#[test]
+fn ranks_of_one_core_get_what_is_shown() {
+    let _limit = watchdog("ranks_of_one_core_get_what_is_shown", LIMIT);
+    take_one_core();
+    for (ranks, directly) in [(3, [true; 2]), (4, [true, false]), (2, [false, true])] {
+        threads(
+            ranks,
+            move |options| {
+                show_from(options, 0, Algorithm::MeshSharedOneShot);
+                options.memory.swap_slots = Some(true);
+                options.direct = directly[options.rank as usize % 2];
+            },
+            |world| {
+                is_shown(&world);
+                calls_are_right(&world, &[1, 4, 5, 128, 129, 3000], 60);
+                // More of them than there are places.
+                calls_are_right(&world, &[2, 32], 300);
+                world.finalize().expect("finalize");
+            },
+        );
+    }
+}
+
 #[test]
 fn processes_that_show_get_what_was_put() {
     let test = "processes_that_show_get_what_was_put";
@@ -149,15 +184,22 @@ fn threads_and_streams_show_each_other_alike() {
         (2, Algorithm::RingShared),
         (3000, Algorithm::RingShared),
     ] {
-        threads_and_streams(count, all_reduce);
+        threads_and_streams(count, all_reduce, None);
+    }
+    take_one_core();
+    for count in [2, 100] {
+        threads_and_streams(count, Algorithm::MeshSharedOneShot, Some(true));
     }
 }
 
-fn threads_and_streams(count: usize, all_reduce: Algorithm) {
+fn threads_and_streams(count: usize, all_reduce: Algorithm, swap_slots: Option<bool>) {
     let _limit = watchdog("threads_and_streams_show_each_other_alike", LIMIT);
     threads(
         3,
-        move |options| show_from(options, 0, all_reduce),
+        move |options| {
+            show_from(options, 0, all_reduce);
+            options.memory.swap_slots = swap_slots;
+        },
         move |world| {
             let (rank, stream) = (world.rank(), world.stream().expect("a stream"));
             let on = world.on(&stream);

@@ -12,7 +12,7 @@
 use unisono_plan::Blocks;
 
 use super::flag;
-use super::run::{Bound, Buffers, Running, copy, has_room, is_shown};
+use super::run::{Bound, Buffers, Running, copy, has_room, is_told};
 use super::{Move, Space, Spot};
 use crate::execute::common::Common;
 use crate::execute::peer::{Line, Peer, Plain};
@@ -26,6 +26,8 @@ pub(super) enum Uses {
     Copy { dst: Spot },
     /// What the move between the wait and the release says.
     Step,
+    /// What moves behind the wait say, which use others with it; it is released by itself.
+    Later,
 }
 
 /// Puts [`Move::Put`] and [`Move::Get`] before what they do. Each has the step of the move behind it.
@@ -89,7 +91,7 @@ fn put_to_all(moves: &[Move]) -> Option<Move> {
     }
 }
 
-/// What is taken from the put with which these begin, if it is nothing or one copy or sum.
+/// What is taken from the put with which these begin.
 fn get(moves: &[Move], takes: bool) -> Option<Move> {
     let looks = matches!(moves, [_, Move::Look { .. }, ..]);
     let (wait, behind) = moves.split_first()?;
@@ -130,6 +132,26 @@ fn get(moves: &[Move], takes: bool) -> Option<Move> {
             uses: uses(*used, from, bytes),
             looks,
             takes,
+            shown,
+        }),
+        (
+            &Move::Wait {
+                from,
+                bytes,
+                land: None,
+                shown,
+                ..
+            },
+            [
+                Move::Wait { .. } | Move::Copy { .. } | Move::Reduce { .. },
+                ..,
+            ],
+        ) => Some(Move::Get {
+            from,
+            bytes,
+            uses: Uses::Later,
+            looks,
+            takes: false,
             shown,
         }),
         _ => None,
@@ -187,6 +209,11 @@ impl Running {
                 } if common.take_at_once(op, from, bytes, [looks, takes, shown]) => {
                     let used = match uses {
                         Uses::Nothing => 0,
+                        Uses::Later => {
+                            // Past itself and the wait.
+                            next += 2;
+                            continue;
+                        }
                         Uses::Copy { dst } => {
                             let dst = common.at(&bases, dst);
                             let src = common.peers[from as usize].current_plainly();
@@ -210,6 +237,7 @@ impl Running {
                     // Past itself, the wait, the look, what uses it and the release.
                     Some(3 + usize::from(looks) + used)
                 }
+                Move::Release { from, .. } => common.release_at_once(from).then_some(1),
                 // What fails does so again by itself, which says why.
                 Move::Copy { .. } | Move::Reduce { .. } => {
                     let computed = common.compute(step, op.planned, &bases);
@@ -281,7 +309,7 @@ impl Common {
             // SAFETY: as for a copy by itself; all peers have given the place back.
             unsafe { copy(fill, src, bytes) };
         }
-        self.tell(op, bytes);
+        self.tell(op, src, bytes);
         true
     }
 
@@ -295,36 +323,54 @@ impl Common {
         bytes: u32,
         [looks, takes, shown]: [bool; 3],
     ) -> bool {
+        if shown {
+            return self.take_shown_at_once(op, from, bytes, takes);
+        }
         let own = &self.own;
         let peer = &mut self.peers[from as usize];
         let Some(plain) = peer.plain(bytes) else {
             return false;
         };
         let words = (peer.compared != op.number).then_some(op.words);
-        let taken = match shown {
-            true => is_shown(own, peer, words),
-            false => take(peer, plain, words, bytes),
-        };
-        if !taken {
+        if !take(peer, plain, words, bytes) {
             return false;
         }
         peer.compared = op.number;
-        if shown {
-            peer.take_shown(own, Blocks::NONE, bytes.into());
-        }
         if looks {
             peer.hear_where(own);
         }
-        match (takes, shown) {
-            (true, true) => peer.fetch_shown_later(own, bytes.into()),
-            (true, false) => peer.fetch_later(plain, bytes),
-            (false, _) => {}
+        if takes {
+            peer.fetch_later(plain, bytes);
+        }
+        true
+    }
+
+    /// The same of a put that is shown. By itself, as the other became slower by it.
+    #[inline(never)]
+    fn take_shown_at_once(&mut self, op: &Bound<'_>, from: u32, bytes: u32, takes: bool) -> bool {
+        let own = &self.own;
+        let peer = &mut self.peers[from as usize];
+        if peer.plain(bytes).is_none() {
+            return false;
+        }
+        let words = (peer.compared != op.number).then_some(op.words);
+        let twin = op.direct.twin_next(own, peer);
+        if !is_told(twin.unwrap_or_else(|| peer.shown_next(own)), words) {
+            return false;
+        }
+        peer.compared = op.number;
+        match twin {
+            Some(_) => peer.take_twin(own, bytes.into()),
+            None => peer.take_shown(own, Blocks::NONE, bytes.into()),
+        }
+        if takes {
+            peer.fetch_shown_later(own, bytes.into());
         }
         true
     }
 
     /// Gives a put that was taken at once back.
-    #[inline]
+    #[inline(always)]
     pub(super) fn give_back_at_once(&mut self, from: u32) {
         let peer = &mut self.peers[from as usize];
         if let Some(plain) = peer.plain(0)
@@ -335,6 +381,16 @@ impl Common {
             unsafe { flag::raise(flag, counter, None) };
             self.note(plain.bell);
         }
+    }
+
+    /// Gives a put back, if it is of a peer of plain memory.
+    #[inline(never)]
+    fn release_at_once(&mut self, from: u32) -> bool {
+        let is_plain = self.peers[from as usize].plain(0).is_some();
+        if is_plain {
+            self.give_back_at_once(from);
+        }
+        is_plain
     }
 
     /// Takes the oldest signal that a peer of plain memory owes, and gives it back. False if it has not come.
@@ -358,7 +414,7 @@ impl Common {
 }
 
 /// The next put of a peer, if it has come with these words, is the current one.
-#[inline]
+#[inline(always)]
 fn take(peer: &mut Peer, plain: Plain, words: Option<&[u64; 3]>, bytes: u32) -> bool {
     let number = plain.flag_of(peer.received);
     let Line { flag, counter } = peer.awaits(number);
@@ -542,9 +598,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_twice_or_given_back_later_is_not() {
+    fn what_is_used_twice_or_given_back_later_is_only_awaited_at_once() {
         let used = copy(Spot(0), slot(), 4);
-        assert!(shortened(&[wait(4), used, used, release(1)]).is_empty());
-        assert!(shortened(&[wait(4), used, release(2), release(1)]).is_empty());
+        for behind in [[used, used, release(1)], [used, release(2), release(1)]] {
+            let moves = [&[wait(4)][..], &behind].concat();
+            assert!(matches!(
+                shortened(&moves)[..],
+                [(
+                    0,
+                    Move::Get {
+                        uses: Uses::Later,
+                        ..
+                    }
+                )]
+            ));
+        }
     }
 }

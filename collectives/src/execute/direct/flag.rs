@@ -47,6 +47,21 @@ pub(in crate::execute) unsafe fn raise(flag: u64, counter: u64, words: Option<&[
     flag.counter.store(value, Ordering::Release);
 }
 
+/// Tells by the twin of a flag what [`raise`] has told by that, so that who waits counts both as one.
+///
+/// # Safety
+/// As for [`raise`].
+#[inline]
+pub(in crate::execute) unsafe fn raise_twin(twin: u64, counter: u64, words: &[u64; 3]) {
+    // SAFETY: the caller's promise.
+    let (twin, counter): (&Line, &Counter) = unsafe { (at(twin), at(counter)) };
+    for (place, word) in twin.words.iter().zip(words) {
+        place.store(*word, Ordering::Relaxed);
+    }
+    let value = counter.value.load(Ordering::Relaxed);
+    twin.counter.store(value, Ordering::Release);
+}
+
 /// Does what `times` WAITs do, if all of them would be satisfied at once and find these words.
 /// Else false, and nothing was done: an abort and words that differ are the stream's to report.
 ///

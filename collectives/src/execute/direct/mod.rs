@@ -27,6 +27,8 @@ pub(super) use run::{Bound, Buffers, Handed, Pending, Ran, Running};
 use at_once::Uses;
 use unisono_plan::Blocks;
 
+use super::peer::{Line, Own, Peer};
+
 /// In which calls those to which something is put answer, in a plan with a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answered {
@@ -48,6 +50,9 @@ pub(crate) struct Direct {
     owes: bool,
     /// Whether it takes bytes and puts none.
     pub(super) takes: bool,
+    /// Whether what it shows has [twins](crate::arena::Arena::twin): a rank that waits for nobody runs ahead, and those that
+    /// share its core then find all that it has shown at once, however far its lines went.
+    twins: bool,
     /// Bytes of scratch that it needs.
     pub(super) scratch: u64,
     /// Whether something of it may be held back where calls of one plan repeat: see [`Answers`].
@@ -64,6 +69,12 @@ impl Direct {
             of(rank).is_some_and(|other| other.owes && other.moves.iter().any(owes))
         });
         self.set_holds();
+    }
+
+    /// The twin of the flag that a peer raises when it shows the next put, if that is where to look.
+    #[inline]
+    fn twin_next(&self, own: &Own, peer: &Peer) -> Option<Line> {
+        self.twins.then(|| peer.twin_next(own)).flatten()
     }
 
     fn set_holds(&mut self) {

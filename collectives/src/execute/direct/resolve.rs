@@ -87,6 +87,7 @@ impl Direct {
         }
         let mut direct = Self {
             takes,
+            twins: !rooted,
             moves: moves.into(),
             steps: steps.into(),
             owes,

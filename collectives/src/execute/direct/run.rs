@@ -94,9 +94,29 @@ impl Running {
         match direct.moves.get(self.next)? {
             _ if self.due => None,
             Move::Begin { to, .. } | Move::Room { to, .. } | Move::Settle { to } => Some(*to),
-            Move::Wait { from, .. } | Move::Owe { from } => Some(*from),
+            Move::Wait { from, .. } | Move::Owe { from } | Move::Get { from, .. } => Some(*from),
             _ => None,
         }
+    }
+
+    /// Whether the run stands at a put that [was not there](Self::runs_at_once) while one that it waits for, too, seems to
+    /// come from a rank that needs this core: to look again is in vain before that has had it. If so all is told of that was
+    /// done.
+    #[inline]
+    pub(in crate::execute) fn gives_way(&self, direct: &Direct, common: &mut Common) -> bool {
+        let Some(&Move::Get { from, .. }) = direct.moves.get(self.next) else {
+            return false;
+        };
+        let peer = &common.peers[from as usize];
+        if self.due || !matches!(peer.way, Way::Mapped { .. }) {
+            return false;
+        }
+        if !peer.alongside.seems_here() && !self.waits_for_one_here(from, direct, common) {
+            return false;
+        }
+        common.send_back();
+        common.ring();
+        true
     }
 
     /// Whether a rank other than `from`, at which the run stands, has not come that the call waits for too and that seems to
@@ -112,7 +132,7 @@ impl Running {
             let peer = &common.peers[other as usize];
             peer.alongside.seems_here()
                 && matches!(peer.way, Way::Mapped { .. })
-                && !is_there(&common.own, peer, shown)
+                && !is_there(&common.own, peer, shown.then_some(direct))
         })
     }
 
@@ -185,7 +205,7 @@ impl Running {
                     (self.fill, self.filled) = (common.show(bytes), bytes);
                     bases[Space::Fill.index()] = self.fill;
                 }
-                Move::Tell => common.tell(op, self.filled),
+                Move::Tell => common.tell(op, self.fill, self.filled),
                 Move::Raise {
                     to,
                     last,
@@ -450,16 +470,19 @@ impl Common {
         itself.shows_next(&self.own, bytes.into()).0
     }
 
-    /// Tells all of what was written to be shown.
+    /// Tells all of what was written to be shown, of which a copy lies at `src`.
     #[inline]
-    pub(super) fn tell(&mut self, op: &Bound<'_>, bytes: u32) {
+    pub(super) fn tell(&mut self, op: &Bound<'_>, src: u64, bytes: u32) {
         let own = &self.own;
         let itself = &mut self.peers[own.rank as usize];
         let (_, Line { flag, counter }) = itself.shows_next(own, bytes.into());
         itself.fetch_to_show(own, bytes.into());
-        itself.has_shown_all();
         // SAFETY: both are of this rank's own arena; the lane's lock is held and its stream is idle.
         unsafe { flag::raise(flag, counter, Some(op.words)) };
+        if own.twins && op.direct.twins {
+            tell_twin(own, itself, op.words, src, bytes);
+        }
+        itself.has_shown_all();
         let bells = &mut self.bells;
         for peer in &mut self.peers {
             if let Way::Mapped { bell, .. } = peer.way {
@@ -719,6 +742,21 @@ impl Common {
     }
 }
 
+/// Shows once more what lies at `src` and was told of just now, for those who share this rank's core.
+#[inline]
+fn tell_twin(own: &Own, itself: &Peer, words: &[u64; 3], src: u64, bytes: u32) {
+    itself.fetch_twin(own);
+    if bytes > 0
+        && let Some(place) = itself.twin_place(own, bytes.into())
+    {
+        // SAFETY: as for a copy by itself; the twin's place is given back with the flag's.
+        unsafe { copy(place, src, bytes) };
+    }
+    let Line { flag, counter } = itself.twin_line(own, itself.shown);
+    // SAFETY: as for the flag.
+    unsafe { flag::raise_twin(flag, counter, words) };
+}
+
 /// The ranks other than `from` for whose puts these moves wait, and whether those are shown.
 fn others(moves: &[Move], from: u32) -> impl Iterator<Item = (u32, bool)> {
     moves.iter().filter_map(move |step| match *step {
@@ -819,15 +857,18 @@ pub(super) fn has_room(own: &Own, peer: &mut Peer, rooms: u32) -> bool {
 /// Whether the next put of a peer has come already.
 #[inline]
 fn is_ahead(own: &Own, peer: &Peer) -> bool {
-    is_there(own, peer, false)
+    is_there(own, peer, None)
 }
 
-/// Whether the next put of a peer has come, or is `shown` by it, whatever its words.
+/// Whether the next put of a peer has come, or is shown by it in such a plan, whatever its words.
 #[inline]
-fn is_there(own: &Own, peer: &Peer, shown: bool) -> bool {
+fn is_there(own: &Own, peer: &Peer, shown: Option<&Direct>) -> bool {
     let Line { flag, counter } = match shown {
-        true => peer.shown_next(own),
-        false => peer.awaited(own),
+        Some(direct) => {
+            let twin = direct.twin_next(own, peer);
+            twin.unwrap_or_else(|| peer.shown_next(own))
+        }
+        None => peer.awaited(own),
     };
     // SAFETY: as in `has_come`.
     unsafe { flag::is_raised(flag, counter) }
@@ -835,8 +876,13 @@ fn is_there(own: &Own, peer: &Peer, shown: bool) -> bool {
 
 /// Whether a peer has shown its next group, with these words.
 #[inline(always)]
-pub(super) fn is_shown(own: &Own, peer: &Peer, words: Option<&[u64; 3]>) -> bool {
-    let Line { flag, counter } = peer.shown_next(own);
+fn is_shown(own: &Own, peer: &Peer, words: Option<&[u64; 3]>) -> bool {
+    is_told(peer.shown_next(own), words)
+}
+
+/// Whether what a peer shows is told of by this line, with these words.
+#[inline(always)]
+pub(super) fn is_told(Line { flag, counter }: Line, words: Option<&[u64; 3]>) -> bool {
     // SAFETY: the flag is in the peer's arena, which the lane keeps imported; else as in `has_come`.
     unsafe { flag::pass(flag, counter, 1, words) }
 }

@@ -283,6 +283,27 @@ impl Peer {
         }
     }
 
+    /// The twin of that flag, which the same counter counts.
+    #[inline]
+    pub(in crate::execute) fn twin_line(&self, own: &Own, group: u64) -> Line {
+        let Line { flag, counter } = self.shown_line(own, group);
+        Line {
+            flag: flag + own.twin_distance(self.rank),
+            counter,
+        }
+    }
+
+    /// Where the next group of so many bytes lies a second time, if it is short enough for that.
+    #[inline]
+    pub(in crate::execute) fn twin_place(&self, own: &Own, bytes: u64) -> Option<u64> {
+        if bytes <= INLINE {
+            return Some(self.twin_line(own, self.shown).flag + INLINE_OFFSET);
+        }
+        let number = modulo(self.shown, own.flags.into());
+        let place = self.lines.shown_slots + own.small_twins + number * self.lines.stride;
+        (bytes <= own.small_bytes).then_some(place)
+    }
+
     /// Where a group of so many bytes lies that the peer, or this rank itself, shows.
     #[inline]
     pub(in crate::execute) fn shown_place(&self, own: &Own, group: u64, bytes: u64) -> u64 {
@@ -334,6 +355,12 @@ impl Peer {
                 fetch_to_write(pointer(place + line));
             }
         }
+    }
+
+    /// The same of a twin, whose lines have left the core's first cache by then.
+    #[inline]
+    pub(in crate::execute) fn fetch_twin(&self, own: &Own) {
+        fetch_to_write(pointer(self.twin_line(own, self.shown + AHEAD).flag));
     }
 
     /// [`fetch_later`](Self::fetch_later) of what the peer shows.

@@ -65,6 +65,23 @@ impl Peer {
         self.shown_line(own, self.shown)
     }
 
+    /// The twin of that flag, if there are any and the peer seems to share this rank's core. Who shows something by its stream
+    /// raises the flag alone.
+    #[inline]
+    pub(in crate::execute) fn twin_next(&self, own: &Own) -> Option<Line> {
+        (own.twins && self.alongside.seems_here()).then(|| self.twin_line(own, self.shown))
+    }
+
+    /// [`take_shown`](Self::take_shown) of what its flag's `twin` has told of.
+    #[inline]
+    pub(in crate::execute) fn take_twin(&mut self, own: &Own, bytes: u64) {
+        let place = self.twin_place(own, bytes);
+        self.current = place.unwrap_or_else(|| self.shown_place(own, self.shown, bytes));
+        self.current_blocks = Blocks::NONE;
+        self.shown += 1;
+        self.received += 1;
+    }
+
     /// The next put from the peer, which it shows, is the current one. It has these blocks, and `bytes` in all.
     #[inline]
     pub(in crate::execute) fn take_shown(&mut self, own: &Own, blocks: Blocks, bytes: u64) {
@@ -81,7 +98,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::arena::Arena;
+    use crate::arena::{Arena, INLINE};
     use crate::execute::peer::{Fetch, Near};
 
     const ARENA: Arena = Arena {
@@ -135,6 +152,9 @@ mod tests {
             let groups = ARENA.data_flags();
             for group in 0..groups {
                 let (place, raised) = itself.shows_next(&sender, bytes);
+                let twins = itself.twin_line(&sender, group.into());
+                let twin_place = itself.twin_place(&sender, bytes);
+                assert_eq!(twin_place.is_some(), bytes <= sender.small_bytes);
                 match group % 2 {
                     0 => itself.has_shown_all(),
                     _ => {
@@ -146,6 +166,13 @@ mod tests {
                 for (own, peer) in &mut readers {
                     let awaited = peer.shown_next(own);
                     assert_eq!(awaited.flag, raised.flag);
+                    let twin = peer.twin_line(own, group.into());
+                    assert_eq!(twin.flag, twins.flag);
+                    assert_eq!(
+                        [twins.counter, twin.counter],
+                        [raised.counter, awaited.counter]
+                    );
+                    assert_eq!(peer.twin_place(own, bytes), twin_place);
                     counters.insert(awaited.counter);
                     peer.take_shown(own, Blocks::one(0), bytes);
                     assert_eq!(peer.current_slot(own), place);
@@ -188,12 +215,18 @@ mod tests {
         let sizes = [&[33, 1024, 1025, 1 << 20][..], &rings].concat();
         for group in 0..ARENA.data_flags().into() {
             assert!(!flags.contains(&itself.shown_line(&sender, group).flag));
+            assert!(!flags.contains(&itself.twin_line(&sender, group).flag));
             for &bytes in &sizes {
                 let at = itself.shown_place(&sender, group, bytes) - SLOTS;
                 let end = at + bytes;
                 assert!(end <= ARENA.slots_bytes(), "{bytes} B at {at}");
                 let is_free = |&(begin, over): &(u64, u64)| end <= begin || over <= at;
                 assert!(places.iter().all(is_free), "{bytes} B at {at}");
+                if let Some(twin) = itself.twin_place(&sender, bytes).filter(|_| bytes > INLINE) {
+                    let twin = twin - SLOTS;
+                    assert!(twin >= places.iter().map(|&(_, end)| end).max().unwrap_or(0));
+                    assert!(twin >= end && twin + bytes <= ARENA.slots_bytes());
+                }
                 shown.insert((at, kind(bytes).map(|room| format!("{room:?}"))));
             }
         }
