@@ -95,8 +95,7 @@ fn form_all(world: &Arc<World>, id: u64, name: String, members: Vec<u32>) -> Res
             .that_shows(shows, peers.plain)
             .with_core_cache(peers.core_cache)
             .that_swaps(peers.swaps)
-            .that_takes_turns(fabric.shares_cores())
-            .that_is_crowded(world.is_crowded()),
+            .that_takes_turns(fabric.shares_cores()),
         peers.peers,
         world.device.clone(),
         stream,

@@ -276,20 +276,11 @@ impl Own {
         self.arena.twin(0) - self.arena.data_flag(rank, 0)
     }
 
-    /// The same where slots change hands, as a core takes over what it reads, and a rank that waits may keep others from its
-    /// core.
-    pub(crate) fn that_is_crowded(self, crowded: bool) -> Self {
-        Self {
-            twins: crowded && self.swaps,
-            ..self
-        }
-    }
-
     /// The same where slots change hands and ranks share cores, if they do. While one works the others of its core wait, and
     /// as many as find room have come by then; what they lie in stays in the core's cache the longer the less it is. On a
     /// Xeon with AMX-FP16 two slots in place of four made reduces of 1 to 64 MiB of eight ranks on two cores 1.1 to 1.16
     /// times as fast, reduce_scatters of 4 and 64 MiB 1.08 and 1.14 times, all_reduces 1.03 to 1.09 times (`cargo xtask peers
-    /// -- --dirty --ranks 8 --ops reduce,reduce_scatter,all_reduce --sizes 1M,4M,16M,64M` with `UNISONO_MEMORY='{slots: 2}'`).
+    /// -- --dirty --ranks 8 --ops reduce,reduce_scatter,all_reduce --sizes 1M,4M,16M,64M` with `UNISONO_MEMORY='{slots: 2}'`). And as a core takes over what it reads, what is shown has twins.
     pub(crate) fn that_takes_turns(self, turns: bool) -> Self {
         if !(turns && self.swaps) {
             return self;
@@ -298,8 +289,15 @@ impl Own {
         Self {
             long_slots,
             shared_credit: self.arena.shared_credit(long_slots),
+            // Of two there is none on another core.
+            twins: self.arena.ranks > 2,
             ..self
         }
+    }
+
+    /// The most bytes of a small put.
+    pub(in crate::execute) fn small_bytes(&self) -> u64 {
+        self.small_bytes
     }
 
     /// The same where ranks may show each other what they put, or not. `plain` if no rank needs slots for small puts.

@@ -193,12 +193,16 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Runs move by move, and goes on where something had not come, as long as one may wait; whether it is complete.
+    /// Runs move by move, unless another rank needs the core first, and goes on where something had not come, as long as one
+    /// may wait; whether it is complete.
     #[inline(never)]
     fn goes_on(&mut self, common: &mut Common, lag: &mut Lag, policy: Option<&Policy>) -> bool {
         let takes = self.op.direct.takes;
         let mut patience = policy.map_or_else(Patience::none, Patience::new);
-        let mut ran = if patience.is_crowded() && self.running.gives_way(self.op.direct, common) {
+        let in_the_way =
+            patience.is_crowded() && self.running.stands_in_the_way(self.op.direct, common);
+        let mut ran = if in_the_way {
+            common.ring();
             Ran::Waits
         } else {
             self.running.run(&self.op, self.buffers, common)

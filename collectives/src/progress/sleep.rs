@@ -201,3 +201,34 @@ pub(super) fn service_fds<'a>(
 ) -> impl Iterator<Item = BorrowedFd<'a>> {
     services.iter().map(|service| service.fd())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU32;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_sleep_on_a_futex_says_how_it_ended() {
+        let word = AtomicU32::new(7);
+        let address = word.as_ptr() as usize;
+        assert_eq!(futex_wait(address, 7, SOON), End::OverTime);
+        assert_eq!(futex_wait(address, 6, SOON), End::Woken, "it has changed");
+    }
+
+    #[test]
+    fn a_sleep_on_descriptors_says_how_it_ended() {
+        let parker = Arc::new(Parker::new());
+        let armed = Armed::default();
+        assert_eq!(armed.poll(&parker, &[], SOON), End::OverTime);
+        parker.unpark();
+        assert_eq!(armed.poll(&parker, &[], SOON), End::Woken);
+        assert_eq!(
+            armed.poll(&parker, &[], SOON),
+            End::OverTime,
+            "it was cleared"
+        );
+    }
+}

@@ -1,5 +1,7 @@
 //! What this process uses, as the system counts it.
 
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -16,11 +18,11 @@ pub fn cpu_time() -> Duration {
 ///
 /// What burns shows as processor time, what looks again and again as wakes. Only wakes are counted exactly: what one costs is
 /// the machine's, 5 us on some and 500 us on a virtual machine whose caches are cold after each.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct CpuShare {
     since: Instant,
     before: Duration,
-    sleeps: u64,
+    blocked: HashMap<OsString, u64>,
 }
 
 impl CpuShare {
@@ -30,7 +32,7 @@ impl CpuShare {
         Self {
             since: Instant::now(),
             before: cpu_time(),
-            sleeps: sleeps(),
+            blocked: blocked(),
         }
     }
 
@@ -41,15 +43,21 @@ impl CpuShare {
         100.0 * spent.as_secs_f64() / self.since.elapsed().as_secs_f64()
     }
 
-    /// How often a second any thread slept, and so woke, until now.
+    /// How often a second any thread slept, and so woke, until now. Threads that have ended since do not count.
     #[must_use]
     pub fn wakes_a_second(&self) -> f64 {
-        sleeps().saturating_sub(self.sleeps) as f64 / self.since.elapsed().as_secs_f64()
+        let before = |task: &OsString| self.blocked.get(task).copied().unwrap_or(0);
+        let now = blocked();
+        let wakes: u64 = now
+            .iter()
+            .map(|(task, count)| count.saturating_sub(before(task)))
+            .sum();
+        wakes as f64 / self.since.elapsed().as_secs_f64()
     }
 }
 
-/// How often the threads that this process has gave up their core of themselves.
-fn sleeps() -> u64 {
+/// How often each thread that this process has blocked so far.
+fn blocked() -> HashMap<OsString, u64> {
     let tasks = fs::read_dir("/proc/self/task")
         .into_iter()
         .flatten()
@@ -57,9 +65,10 @@ fn sleeps() -> u64 {
     tasks
         .map(|task| {
             let status = fs::read_to_string(task.path().join("status")).unwrap_or_default();
-            switches(&status, "voluntary_ctxt_switches:")
+            let count = switches(&status, "voluntary_ctxt_switches:");
+            (task.file_name(), count)
         })
-        .sum()
+        .collect()
 }
 
 /// The count of a line of a thread's status.

@@ -50,8 +50,8 @@ pub(crate) struct Direct {
     owes: bool,
     /// Whether it takes bytes and puts none.
     pub(super) takes: bool,
-    /// Whether what it shows has [twins](crate::arena::Arena::twin): a rank that waits for nobody runs ahead, and those that
-    /// share its core then find all that it has shown at once, however far its lines went.
+    /// Whether what it shows has [twins](crate::arena::Arena::twin), if it is short. Not in a call with a root, which waits for
+    /// nobody and runs ahead: whoever shares its core finds much at once then, and what tells twice takes its time.
     twins: bool,
     /// Bytes of scratch that it needs.
     pub(super) scratch: u64,
@@ -161,7 +161,7 @@ enum Move {
     Put { to: u32, src: Spot, bytes: u32 },
     /// The same of a group that is shown.
     PutToAll { src: Spot, bytes: u32 },
-    /// Waits for a small put, `looks` where it lies, `uses` it and gives it back, likewise. Of a plan that only `takes` puts more
+    /// Waits for a small put, `looks` where it lies, `uses` it and gives it back if that is said next, likewise. Of a plan that only `takes` puts more
     /// may be there already.
     Get {
         from: u32,

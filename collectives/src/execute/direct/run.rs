@@ -99,24 +99,17 @@ impl Running {
         }
     }
 
-    /// Whether the run stands at a put that [was not there](Self::runs_at_once) while one that it waits for, too, seems to
-    /// come from a rank that needs this core: to look again is in vain before that has had it. If so all is told of that was
-    /// done.
+    /// Whether the run stands at a put that [was not there](Self::runs_at_once), and that put or another that it waits for
+    /// seems to come from a rank that needs this core: to look again is in vain before that has had it.
     #[inline]
-    pub(in crate::execute) fn gives_way(&self, direct: &Direct, common: &mut Common) -> bool {
-        let Some(&Move::Get { from, .. }) = direct.moves.get(self.next) else {
+    pub(in crate::execute) fn stands_in_the_way(&self, direct: &Direct, common: &Common) -> bool {
+        let Some(&Move::Get { from, bytes, .. }) = direct.moves.get(self.next) else {
             return false;
         };
         let peer = &common.peers[from as usize];
-        if self.due || !matches!(peer.way, Way::Mapped { .. }) {
-            return false;
-        }
-        if !peer.alongside.seems_here() && !self.waits_for_one_here(from, direct, common) {
-            return false;
-        }
-        common.send_back();
-        common.ring();
-        true
+        // One that is not small was not looked for.
+        let has_looked = !self.due && peer.plain(bytes).is_some();
+        has_looked && (peer.alongside.seems_here() || self.waits_for_one_here(from, direct, common))
     }
 
     /// Whether a rank other than `from`, at which the run stands, has not come that the call waits for too and that seems to
@@ -311,6 +304,10 @@ impl Running {
         due: Option<u32>,
         write: impl FnOnce(Pending, Option<u32>) -> Handed,
     ) {
+        // What the moves behind it do one by one.
+        if let Some(Move::Get { .. }) = direct.moves.get(self.next) {
+            self.next += 1;
+        }
         let pending = match direct.moves.get(self.next) {
             _ if self.due => match due {
                 Some(from) => Pending::Owed { from },
@@ -470,7 +467,7 @@ impl Common {
         itself.shows_next(&self.own, bytes.into()).0
     }
 
-    /// Tells all of what was written to be shown, of which a copy lies at `src`.
+    /// Tells all of what was written to be shown, and lies at `src` too, if that is not the same place.
     #[inline]
     pub(super) fn tell(&mut self, op: &Bound<'_>, src: u64, bytes: u32) {
         let own = &self.own;
@@ -479,7 +476,7 @@ impl Common {
         itself.fetch_to_show(own, bytes.into());
         // SAFETY: both are of this rank's own arena; the lane's lock is held and its stream is idle.
         unsafe { flag::raise(flag, counter, Some(op.words)) };
-        if own.twins && op.direct.twins {
+        if own.twins && op.direct.twins && u64::from(bytes) <= own.small_bytes() {
             tell_twin(own, itself, op.words, src, bytes);
         }
         itself.has_shown_all();
@@ -742,15 +739,13 @@ impl Common {
     }
 }
 
-/// Shows once more what lies at `src` and was told of just now, for those who share this rank's core.
+/// Shows once more what lies at `src`, is short and was told of just now, for those who share this rank's core.
 #[inline]
 fn tell_twin(own: &Own, itself: &Peer, words: &[u64; 3], src: u64, bytes: u32) {
     itself.fetch_twin(own);
-    if bytes > 0
-        && let Some(place) = itself.twin_place(own, bytes.into())
-    {
+    if bytes > 0 {
         // SAFETY: as for a copy by itself; the twin's place is given back with the flag's.
-        unsafe { copy(place, src, bytes) };
+        unsafe { copy(itself.twin_place(own, bytes.into()), src, bytes) };
     }
     let Line { flag, counter } = itself.twin_line(own, itself.shown);
     // SAFETY: as for the flag.
@@ -863,15 +858,15 @@ fn is_ahead(own: &Own, peer: &Peer) -> bool {
 /// Whether the next put of a peer has come, or is shown by it in such a plan, whatever its words.
 #[inline]
 fn is_there(own: &Own, peer: &Peer, shown: Option<&Direct>) -> bool {
-    let Line { flag, counter } = match shown {
+    // SAFETY: as in `has_come`, and in `is_told`.
+    let is_raised = |Line { flag, counter }| unsafe { flag::is_raised(flag, counter) };
+    match shown {
+        // What a stream shows has no twin.
         Some(direct) => {
-            let twin = direct.twin_next(own, peer);
-            twin.unwrap_or_else(|| peer.shown_next(own))
+            direct.twin_next(own, peer).is_some_and(is_raised) || is_raised(peer.shown_next(own))
         }
-        None => peer.awaited(own),
-    };
-    // SAFETY: as in `has_come`.
-    unsafe { flag::is_raised(flag, counter) }
+        None => is_raised(peer.awaited(own)),
+    }
 }
 
 /// Whether a peer has shown its next group, with these words.
@@ -898,6 +893,82 @@ fn has_come(own: &Own, peer: &Peer, words: Option<&[u64; 3]>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arena::Arena;
+    use crate::execute::peer::{Fetch, Near};
+
+    /// Groups of all short lengths, two rounds of them and more. Of each third the flag alone tells, as if a stream had shown
+    /// it: its twin then says nothing, though it has told of one of the round before.
+    #[test]
+    fn what_is_told_of_twice_is_taken_by_the_twin_and_else_by_the_flag() {
+        let arena = Arena {
+            ranks: 3,
+            depth: 8,
+            slot_bytes: 4096,
+        };
+        let zeros = |bytes: u64| vec![0_u64; bytes as usize / 8];
+        let memory = || (zeros(arena.signal_bytes()), zeros(arena.slots_bytes()));
+        let [(mut signal, mut slots), (mut others, _)] = [memory(), memory()];
+        let address = |words: &mut Vec<u64>| words.as_mut_ptr() as u64;
+        let (signal, slots, others) = (
+            address(&mut signal),
+            address(&mut slots),
+            address(&mut others),
+        );
+        let near = |signal, slots| Near {
+            signal,
+            slots,
+            signal_host: signal,
+            plain: true,
+            ..Near::default()
+        };
+        let own = |rank| {
+            Own::new(rank, arena)
+                .that_swaps(true)
+                .that_takes_turns(true)
+        };
+        let (sender, reader) = (own(1), own(0));
+        assert!(sender.twins);
+        let mut itself = Peer::new(1, Way::Own, near(signal, slots));
+        itself.set_lines(&sender);
+        let way = Way::Mapped {
+            signal,
+            slots,
+            bell: 0,
+            inline: true,
+            fetch: Fetch::default(),
+        };
+        let mut peer = Peer::new(1, way, near(others, 0));
+        peer.set_lines(&reader);
+        for group in 0..u64::from(arena.data_flags()) * 5 / 2 {
+            let bytes = [4, 32, 33, 1000][group as usize % 4];
+            let words = [group, 2, 3];
+            let data = vec![group as u8; bytes as usize];
+            let (place, Line { flag, counter }) = itself.shows_next(&sender, bytes);
+            // SAFETY: all of it is of these vectors, which stay.
+            unsafe {
+                copy(place, data.as_ptr() as u64, bytes as u32);
+                flag::raise(flag, counter, Some(&words));
+            }
+            let is_twice = group % 3 != 0;
+            if is_twice {
+                tell_twin(&sender, &itself, &words, data.as_ptr() as u64, bytes as u32);
+            }
+            itself.has_shown_all();
+            let twin = peer.twin_line(&reader, peer.shown);
+            assert_eq!(is_told(twin, Some(&words)), is_twice, "group {group}");
+            if is_twice {
+                peer.take_twin(&reader, bytes);
+                assert_ne!(peer.current_slot(&reader), place);
+            } else {
+                assert!(is_shown(&reader, &peer, Some(&words)));
+                peer.take_shown(&reader, Blocks::NONE, bytes);
+            }
+            let taken = peer.current_slot(&reader) as *const u8;
+            // SAFETY: as above.
+            let taken = unsafe { std::slice::from_raw_parts(taken, bytes as usize) };
+            assert_eq!(taken, data, "group {group}");
+        }
+    }
 
     /// Else a rank that waits twice for the same one would give its core up for it for ever, and never find that it has moved.
     #[test]

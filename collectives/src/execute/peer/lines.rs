@@ -293,15 +293,15 @@ impl Peer {
         }
     }
 
-    /// Where the next group of so many bytes lies a second time, if it is short enough for that.
+    /// Where the next group, of no more bytes than a small put, lies a second time.
     #[inline]
-    pub(in crate::execute) fn twin_place(&self, own: &Own, bytes: u64) -> Option<u64> {
+    pub(in crate::execute) fn twin_place(&self, own: &Own, bytes: u64) -> u64 {
+        debug_assert!(bytes <= own.small_bytes);
         if bytes <= INLINE {
-            return Some(self.twin_line(own, self.shown).flag + INLINE_OFFSET);
+            return self.twin_line(own, self.shown).flag + INLINE_OFFSET;
         }
         let number = modulo(self.shown, own.flags.into());
-        let place = self.lines.shown_slots + own.small_twins + number * self.lines.stride;
-        (bytes <= own.small_bytes).then_some(place)
+        self.lines.shown_slots + own.small_twins + number * self.lines.stride
     }
 
     /// Where a group of so many bytes lies that the peer, or this rank itself, shows.
@@ -357,7 +357,7 @@ impl Peer {
         }
     }
 
-    /// The same of a twin, whose lines have left the core's first cache by then.
+    /// The same of a twin's line, which has left the core's first cache by then.
     #[inline]
     pub(in crate::execute) fn fetch_twin(&self, own: &Own) {
         fetch_to_write(pointer(self.twin_line(own, self.shown + AHEAD).flag));

@@ -6,6 +6,9 @@
 //! of these are those of the rank's pair with itself, which nothing else uses. So of ranks that share a core the first that
 //! looks brings the line there for all of them, and who shows something writes one line, however many look.
 //!
+//! Where cores take over the lines that they read, those who share the sender's would have to fetch it back. For them what is
+//! short is told of a second time, by the flag's *twin* ([`Arena::twin`](crate::arena::Arena::twin)).
+//!
 //! A wait for such a flag ends with an abort of the stream alone: the line is not this rank's to raise, and who did would
 //! let others take for data what never came. The streams of CPUs, which alone wait for such flags, end so.
 
@@ -65,18 +68,17 @@ impl Peer {
         self.shown_line(own, self.shown)
     }
 
-    /// The twin of that flag, if there are any and the peer seems to share this rank's core. Who shows something by its stream
+    /// The twin of that flag, if there are any and the peer seems to share this rank's core. What a stream shows, or is long,
     /// raises the flag alone.
     #[inline]
     pub(in crate::execute) fn twin_next(&self, own: &Own) -> Option<Line> {
         (own.twins && self.alongside.seems_here()).then(|| self.twin_line(own, self.shown))
     }
 
-    /// [`take_shown`](Self::take_shown) of what its flag's `twin` has told of.
+    /// [`take_shown`](Self::take_shown) of what the flag's twin has told of.
     #[inline]
     pub(in crate::execute) fn take_twin(&mut self, own: &Own, bytes: u64) {
-        let place = self.twin_place(own, bytes);
-        self.current = place.unwrap_or_else(|| self.shown_place(own, self.shown, bytes));
+        self.current = self.twin_place(own, bytes);
         self.current_blocks = Blocks::NONE;
         self.shown += 1;
         self.received += 1;
@@ -153,8 +155,8 @@ mod tests {
             for group in 0..groups {
                 let (place, raised) = itself.shows_next(&sender, bytes);
                 let twins = itself.twin_line(&sender, group.into());
-                let twin_place = itself.twin_place(&sender, bytes);
-                assert_eq!(twin_place.is_some(), bytes <= sender.small_bytes);
+                let is_small = bytes <= sender.small_bytes;
+                let twin_place = is_small.then(|| itself.twin_place(&sender, bytes));
                 match group % 2 {
                     0 => itself.has_shown_all(),
                     _ => {
@@ -172,7 +174,8 @@ mod tests {
                         [twins.counter, twin.counter],
                         [raised.counter, awaited.counter]
                     );
-                    assert_eq!(peer.twin_place(own, bytes), twin_place);
+                    let seen = is_small.then(|| peer.twin_place(own, bytes));
+                    assert_eq!(seen, twin_place);
                     counters.insert(awaited.counter);
                     peer.take_shown(own, Blocks::one(0), bytes);
                     assert_eq!(peer.current_slot(own), place);
@@ -222,8 +225,8 @@ mod tests {
                 assert!(end <= ARENA.slots_bytes(), "{bytes} B at {at}");
                 let is_free = |&(begin, over): &(u64, u64)| end <= begin || over <= at;
                 assert!(places.iter().all(is_free), "{bytes} B at {at}");
-                if let Some(twin) = itself.twin_place(&sender, bytes).filter(|_| bytes > INLINE) {
-                    let twin = twin - SLOTS;
+                if bytes > INLINE && bytes <= sender.small_bytes {
+                    let twin = itself.twin_place(&sender, bytes) - SLOTS;
                     assert!(twin >= places.iter().map(|&(_, end)| end).max().unwrap_or(0));
                     assert!(twin >= end && twin + bytes <= ARENA.slots_bytes());
                 }
