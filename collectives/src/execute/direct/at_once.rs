@@ -26,8 +26,6 @@ pub(super) enum Uses {
     Copy { dst: Spot },
     /// What the move between the wait and the release says.
     Step,
-    /// What moves behind the wait say, which use others with it; it is released by itself.
-    Later,
 }
 
 /// Puts [`Move::Put`] and [`Move::Get`] before what they do. Each has the step of the move behind it.
@@ -91,7 +89,7 @@ fn put_to_all(moves: &[Move]) -> Option<Move> {
     }
 }
 
-/// What is taken from the put with which these begin.
+/// What is taken from the put with which these begin, if it is nothing or one copy or sum.
 fn get(moves: &[Move], takes: bool) -> Option<Move> {
     let looks = matches!(moves, [_, Move::Look { .. }, ..]);
     let (wait, behind) = moves.split_first()?;
@@ -132,26 +130,6 @@ fn get(moves: &[Move], takes: bool) -> Option<Move> {
             uses: uses(*used, from, bytes),
             looks,
             takes,
-            shown,
-        }),
-        (
-            &Move::Wait {
-                from,
-                bytes,
-                land: None,
-                shown,
-                ..
-            },
-            [
-                Move::Wait { .. } | Move::Copy { .. } | Move::Reduce { .. },
-                ..,
-            ],
-        ) => Some(Move::Get {
-            from,
-            bytes,
-            uses: Uses::Later,
-            looks,
-            takes: false,
             shown,
         }),
         _ => None,
@@ -209,11 +187,6 @@ impl Running {
                 } if common.take_at_once(op, from, bytes, [looks, takes, shown]) => {
                     let used = match uses {
                         Uses::Nothing => 0,
-                        Uses::Later => {
-                            // Past itself and the wait.
-                            next += 2;
-                            continue;
-                        }
                         Uses::Copy { dst } => {
                             let dst = common.at(&bases, dst);
                             let src = common.peers[from as usize].current_plainly();
@@ -237,7 +210,6 @@ impl Running {
                     // Past itself, the wait, the look, what uses it and the release.
                     Some(3 + usize::from(looks) + used)
                 }
-                Move::Release { from, .. } => common.release_at_once(from).then_some(1),
                 // What fails does so again by itself, which says why.
                 Move::Copy { .. } | Move::Reduce { .. } => {
                     let computed = common.compute(step, op.planned, &bases);
@@ -371,7 +343,7 @@ impl Common {
     }
 
     /// Gives a put that was taken at once back.
-    #[inline(always)]
+    #[inline]
     pub(super) fn give_back_at_once(&mut self, from: u32) {
         let peer = &mut self.peers[from as usize];
         if let Some(plain) = peer.plain(0)
@@ -382,16 +354,6 @@ impl Common {
             unsafe { flag::raise(flag, counter, None) };
             self.note(plain.bell);
         }
-    }
-
-    /// Gives a put back, if it is of a peer of plain memory.
-    #[inline(never)]
-    fn release_at_once(&mut self, from: u32) -> bool {
-        let is_plain = self.peers[from as usize].plain(0).is_some();
-        if is_plain {
-            self.give_back_at_once(from);
-        }
-        is_plain
     }
 
     /// Takes the oldest signal that a peer of plain memory owes, and gives it back. False if it has not come.
@@ -415,7 +377,7 @@ impl Common {
 }
 
 /// The next put of a peer, if it has come with these words, is the current one.
-#[inline(always)]
+#[inline]
 fn take(peer: &mut Peer, plain: Plain, words: Option<&[u64; 3]>, bytes: u32) -> bool {
     let number = plain.flag_of(peer.received);
     let Line { flag, counter } = peer.awaits(number);
@@ -599,20 +561,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_twice_or_given_back_later_is_only_awaited_at_once() {
+    fn what_is_used_twice_or_given_back_later_is_not() {
         let used = copy(Spot(0), slot(), 4);
-        for behind in [[used, used, release(1)], [used, release(2), release(1)]] {
-            let moves = [&[wait(4)][..], &behind].concat();
-            assert!(matches!(
-                shortened(&moves)[..],
-                [(
-                    0,
-                    Move::Get {
-                        uses: Uses::Later,
-                        ..
-                    }
-                )]
-            ));
-        }
+        assert!(shortened(&[wait(4), used, used, release(1)]).is_empty());
+        assert!(shortened(&[wait(4), used, release(2), release(1)]).is_empty());
     }
 }

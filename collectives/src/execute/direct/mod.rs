@@ -161,7 +161,7 @@ enum Move {
     Put { to: u32, src: Spot, bytes: u32 },
     /// The same of a group that is shown.
     PutToAll { src: Spot, bytes: u32 },
-    /// Waits for a small put, `looks` where it lies, `uses` it and gives it back if that is said next, likewise. Of a plan that only `takes` puts more
+    /// Waits for a small put, `looks` where it lies, `uses` it and gives it back, likewise. Of a plan that only `takes` puts more
     /// may be there already.
     Get {
         from: u32,
