@@ -280,7 +280,8 @@ impl Own {
     /// as many as find room have come by then; what they lie in stays in the core's cache the longer the less it is. On a
     /// Xeon with AMX-FP16 two slots in place of four made reduces of 1 to 64 MiB of eight ranks on two cores 1.1 to 1.16
     /// times as fast, reduce_scatters of 4 and 64 MiB 1.08 and 1.14 times, all_reduces 1.03 to 1.09 times (`cargo xtask peers
-    /// -- --dirty --ranks 8 --ops reduce,reduce_scatter,all_reduce --sizes 1M,4M,16M,64M` with `UNISONO_MEMORY='{slots: 2}'`). And as a core takes over what it reads, what is shown has twins.
+    /// -- --dirty --ranks 8 --ops reduce,reduce_scatter,all_reduce --sizes 1M,4M,16M,64M` with `UNISONO_MEMORY='{slots: 2}'`).
+    /// And as a core takes over what it reads, what is shown has twins.
     pub(crate) fn that_takes_turns(self, turns: bool) -> Self {
         if !(turns && self.swaps) {
             return self;

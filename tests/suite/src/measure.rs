@@ -16,8 +16,8 @@ pub fn cpu_time() -> Duration {
 
 /// How little this process does since it was made.
 ///
-/// What burns shows as processor time, what looks again and again as wakes. Only wakes are counted exactly: what one costs is
-/// the machine's, 5 us on some and 500 us on a virtual machine whose caches are cold after each.
+/// What burns shows as processor time, what looks again and again as wakes. Only wakes are counted exactly: what one costs
+/// is the machine's, and much on a virtual machine that is idle between them.
 #[derive(Clone, Debug)]
 pub struct CpuShare {
     since: Instant,

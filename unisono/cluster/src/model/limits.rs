@@ -52,8 +52,8 @@ pub struct Memory {
     /// The size of one slot of a channel, the largest piece of a message that travels at once: a multiple of 64 bytes
     /// (default: 128 KiB; between CPUs of which no two share memory up to 384 KiB, as long as all slots to receive take no
     /// more than 16 MiB; where a rank's device is an accelerator up to 8 MiB, as long as they take no more than 128 MiB and
-    /// 1/512 of the device's memory: a communicator then holds up to 256 MiB of it in slots, and 0.8 MiB for each rank beside
-    /// them).
+    /// 1/512 of the device's memory: a communicator then holds up to 256 MiB of it in slots, and beside them 0.8 MiB for each
+    /// rank and 0.3 MiB more).
     pub slot: Option<Bytes>,
     /// Slots of a channel: how far a sender may run ahead (default: 8, 2 to 1024).
     #[schemars(range(min = 2, max = 1024))]
