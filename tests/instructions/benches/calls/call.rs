@@ -1,4 +1,4 @@
-//! What each of two ranks does in a call that is counted.
+//! What each rank does in a call that is counted.
 
 use unisono::{Communicator, ReduceOp};
 
@@ -13,7 +13,7 @@ pub struct Call {
     pub rank: u32,
     /// What it does.
     pub counted: Part,
-    /// What the other one does, if there is one.
+    /// What each other one does, if there is one.
     pub other: Part,
     /// Whether they reach each other over TCP, and not by memory.
     pub tcp: bool,
@@ -63,6 +63,10 @@ pub const SEND_TCP: Call = over_tcp("send_tcp", SEND);
 pub const RECV_TCP: Call = over_tcp("recv_tcp", RECV);
 pub const ALL_REDUCE_TCP: Call = over_tcp("all_reduce_tcp", ALL_REDUCE);
 pub const BARRIER_TCP: Call = over_tcp("barrier_tcp", BARRIER);
+pub const ALL_REDUCE_OF_FOUR: Call = of_four("all_reduce_of_four", ALL_REDUCE);
+pub const ALL_GATHER_OF_FOUR: Call = of_four("all_gather_of_four", ALL_GATHER);
+pub const REDUCE_SCATTER_OF_FOUR: Call = of_four("reduce_scatter_of_four", REDUCE_SCATTER);
+pub const BARRIER_OF_FOUR: Call = of_four("barrier_of_four", BARRIER);
 pub const ALL_REDUCE_ALONE: Call = Call {
     ranks: 1,
     ..of_root("all_reduce_alone", all_reduce)
@@ -83,6 +87,15 @@ const fn over_tcp(name: &'static str, call: Call) -> Call {
     Call {
         name,
         tcp: true,
+        ..call
+    }
+}
+
+/// Of ranks that share cores, as more than two do on the machines where this is counted: what they put is shown.
+const fn of_four(name: &'static str, call: Call) -> Call {
+    Call {
+        name,
+        ranks: 4,
         ..call
     }
 }

@@ -59,6 +59,10 @@ use turn::Turn;
 #[bench::recv_tcp_64(args = (RECV_TCP, 64), config = within(RECV_TCP, 64))]
 #[bench::all_reduce_tcp_64(args = (ALL_REDUCE_TCP, 64), config = within(ALL_REDUCE_TCP, 64))]
 #[bench::barrier_tcp_0(args = (BARRIER_TCP, 0), config = within(BARRIER_TCP, 0))]
+#[bench::all_reduce_of_four_4(args = (ALL_REDUCE_OF_FOUR, 4), config = within(ALL_REDUCE_OF_FOUR, 4))]
+#[bench::all_gather_of_four_4(args = (ALL_GATHER_OF_FOUR, 4), config = within(ALL_GATHER_OF_FOUR, 4))]
+#[bench::reduce_scatter_of_four_4(args = (REDUCE_SCATTER_OF_FOUR, 4), config = within(REDUCE_SCATTER_OF_FOUR, 4))]
+#[bench::barrier_of_four_0(args = (BARRIER_OF_FOUR, 0), config = within(BARRIER_OF_FOUR, 0))]
 #[bench::all_reduce_alone_4(args = (ALL_REDUCE_ALONE, 4), config = within(ALL_REDUCE_ALONE, 4))]
 fn counted(mut turn: Box<Turn>) -> Box<Turn> {
     turn.make();

@@ -1,4 +1,4 @@
-//! A rank about to make a call in which its peer is already.
+//! A rank about to make a call in which its peers are already.
 #![allow(unsafe_code, reason = "plugins are linked in, by their queries")]
 
 use std::sync::{Arc, Barrier};
@@ -24,7 +24,7 @@ const LAST_HEAD_START: Duration = Duration::from_millis(100);
 pub struct Turn {
     call: Call,
     side: Side,
-    peer: Option<JoinHandle<Side>>,
+    peers: Vec<JoinHandle<Side>>,
 }
 
 impl Turn {
@@ -32,27 +32,29 @@ impl Turn {
     pub fn come(call: Call, bytes: usize) -> Box<Self> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         assert!(
-            cores >= call.ranks as usize,
-            "a core for each rank is needed: with fewer, the peer would sleep, and be woken by what is counted"
+            cores >= 2.min(call.ranks as usize),
+            "two cores are needed: with one, the peers would sleep, and be woken by what is counted"
         );
         let id = UniqueId::create(&InterfaceFilter::loopback(), 0).expect("a unique id");
         let together = Arc::new(Barrier::new(call.ranks as usize));
-        let peer = (call.ranks > 1).then(|| {
+        let others = (0..call.ranks).filter(|rank| *rank != call.rank);
+        let peer = |rank| {
             let (id, together) = (id.clone(), together.clone());
             thread::spawn(move || {
-                let mut side = Side::join(&call, 1 - call.rank, id, bytes);
+                let mut side = Side::join(&call, rank, id, bytes);
                 for _ in 0..=WARM_UP {
                     together.wait();
-                    (call.other)(&mut side).expect("the other rank's part of the call");
+                    (call.other)(&mut side).expect("another rank's part of the call");
                 }
                 side
             })
-        });
+        };
+        let peers = others.map(peer).collect();
         let side = Side::join(&call, call.rank, id, bytes);
-        let mut turn = Box::new(Self { call, side, peer });
+        let mut turn = Box::new(Self { call, side, peers });
         for _ in 0..WARM_UP {
             together.wait();
-            // The peer is always first, as it will be in the end.
+            // The peers are always first, as they will be in the end.
             thread::sleep(HEAD_START);
             turn.make();
         }
@@ -67,16 +69,18 @@ impl Turn {
         (self.call.counted)(&mut self.side).expect("the call");
     }
 
-    /// Leaves, together with the peer.
+    /// Leaves, together with the peers.
     #[allow(
         clippy::boxed_local,
         reason = "the benchmark hands a pointer on: to move all of it would be counted"
     )]
     pub fn end(self: Box<Self>) {
-        let Self { side, peer, .. } = *self;
-        let peer = peer.map(|peer| thread::spawn(|| peer.join().expect("no panic").leave()));
+        let Self { side, peers, .. } = *self;
+        let leave =
+            |peer: JoinHandle<Side>| thread::spawn(|| peer.join().expect("no panic").leave());
+        let left: Vec<_> = peers.into_iter().map(leave).collect();
         side.leave();
-        if let Some(peer) = peer {
+        for peer in left {
             peer.join().expect("no panic");
         }
     }
