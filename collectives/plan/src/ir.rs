@@ -67,8 +67,8 @@
 //! in one order, and it is waited for and released like any other.
 //!
 //! *Shown puts.* Where all ranks map each other's memory, those of an algorithm that [shows
-//! them](crate::Algorithm::shows_puts) need not be written once for each receiver. There every put of the whole message, or
-//! of the sender's own block of it, and every signal of a barrier is one of a group: the same value to each of the other
+//! them](crate::Algorithm::shows_puts) need not be written once for each receiver. There every put of the whole message (in
+//! all_to_all: of the whole input), or of the sender's own block of it, and every signal of a barrier is one of a group: the same value to each of the other
 //! ranks, one right after the other. An
 //! executor may write the value once, in a slot of its own memory, after waiting for a free slot of all the channels, and
 //! signal once that it is there, where all look. The slots and signals of these are counted by themselves, one a group: as

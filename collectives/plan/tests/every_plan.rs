@@ -125,7 +125,7 @@ fn all_reduce() {
 
 #[test]
 fn reduce_scatter() {
-    verify(Op::ReduceScatter, 9);
+    verify(Op::ReduceScatter, 10);
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn scatter() {
 
 #[test]
 fn all_to_all() {
-    verify(Op::AllToAll, 5);
+    verify(Op::AllToAll, 6);
 }
 
 #[test]

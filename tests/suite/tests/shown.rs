@@ -8,9 +8,11 @@ use unisono::{Algorithm, Communicator, DataType, Error, InitOptions, Op, ReduceO
 use unisono_tests::{Job, threads, watchdog};
 
 const LIMIT: Duration = Duration::from_secs(60);
-const OPS: [Op; 4] = [
+const OPS: [Op; 6] = [
     Op::AllGather,
     Op::AllReduce,
+    Op::ReduceScatter,
+    Op::AllToAll,
     Op::Broadcast { root: 0 },
     Op::Barrier,
 ];
@@ -67,6 +69,21 @@ fn calls_are_right(world: &Communicator, counts: &[usize], rounds: usize) {
                 .expect("all_reduce");
             let expected = |at| (0..ranks).map(|from| given(from, at, round)).sum::<u64>();
             assert!((0..count).all(|at| sum[at] == expected(at)));
+
+            let mut data: Vec<u64> = (0..count * ranks as usize)
+                .map(|at| given(rank, at, round))
+                .collect();
+            let mut part = vec![0; count];
+            let begin = rank as usize * count;
+            world
+                .reduce_scatter(&data, &mut part, ReduceOp::Sum)
+                .expect("reduce_scatter");
+            assert!((0..count).all(|at| part[at] == expected(begin + at)));
+
+            world.all_to_all_in_place(&mut data).expect("all_to_all");
+            let from = |from: u32, at| given(from, begin + at, round);
+            let expected = (0..ranks).flat_map(|rank| (0..count).map(move |at| from(rank, at)));
+            assert!(expected.eq(data.iter().copied()));
 
             if round % 3 == 0 {
                 world.barrier().expect("barrier");

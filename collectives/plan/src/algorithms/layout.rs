@@ -36,7 +36,8 @@ impl Layout {
             | (Algorithm::ScatterAllGather, _) => layout(ranks, widest_subtree(ranks)),
             (Algorithm::Binomial, Op::AllGather | Op::ReduceScatter) => layout(ranks, ranks),
             (Algorithm::DoubleBinaryTree, _) => layout(2, 1),
-            (Algorithm::MeshShared, Op::AllReduce) => layout(ranks, ranks),
+            (Algorithm::MeshShared, Op::AllReduce | Op::ReduceScatter) => layout(ranks, ranks),
+            (Algorithm::MeshShared, Op::AllToAll) => layout(parts, ranks),
             (Algorithm::MeshTwoShot, Op::Broadcast { .. }) => layout(ranks - 1, 1),
             (
                 Algorithm::MeshTwoShot

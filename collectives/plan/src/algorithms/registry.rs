@@ -42,7 +42,7 @@ pub enum Algorithm {
     Chain,
     /// Everybody reads everybody's memory: no slots.
     MeshRead,
-    /// Everybody leaves what all need in memory of its own, once, and all read it there.
+    /// Everybody leaves what others need in memory of its own, once, and all read it there.
     MeshShared,
     /// The same, for an all_reduce in one exchange: everybody reads all inputs.
     MeshSharedOneShot,
@@ -161,8 +161,8 @@ impl Algorithm {
             Algorithm::MeshShared => (
                 matches!(
                     op,
-                    Op::AllGather | Op::AllReduce | Op::Broadcast { .. } | Op::Barrier
-                ),
+                    Op::AllReduce | Op::AllToAll | Op::Broadcast { .. } | Op::Barrier
+                ) || gathers,
                 false,
             ),
             Algorithm::MeshSharedOneShot | Algorithm::RingShared => (op == Op::AllReduce, false),

@@ -81,15 +81,15 @@ pub struct Program {
 
 impl Program {
     /// Of a program that [shows](crate::Algorithm::shows_puts) puts: whether one of these blocks, from this rank, is shown.
-    /// One of the whole message is, or of the rank's own block of it, and the signals of a barrier: all that goes to
-    /// everybody.
+    /// One of the whole message is (of an all_to_all one of the whole input), or of the rank's own block of it, and the
+    /// signals of a barrier: all that goes to everybody.
     #[must_use]
     pub fn shows(&self, from: u32, blocks: Blocks) -> bool {
         match blocks.count {
             0 => self.op == Op::Barrier,
             // A block that belongs to a rank is named by its position.
             1 if self.rank_at(blocks.first) == from => true,
-            count => count == self.blocks,
+            count => count == self.section,
         }
     }
 

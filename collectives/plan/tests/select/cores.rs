@@ -68,6 +68,15 @@ fn ranks_that_share_cores_show_what_all_need() {
         let plan = chosen(&shares(ranks), Op::Broadcast { root: 0 }, 8);
         assert_eq!(plan == shown, is_shown, "{ranks} ranks");
     }
+    // What is for each of the others comes in one line, or to each by itself.
+    for op in [Op::ReduceScatter, Op::AllToAll] {
+        for (bytes, is_shown) in [(4, true), (32, true), (64, false), (MIB, false)] {
+            for ranks in [4, 8] {
+                let plan = chosen(&shares(ranks), op, bytes);
+                assert_eq!(plan == shown, is_shown, "{op} {bytes}, {ranks} ranks");
+            }
+        }
+    }
     let at_once = Plan::Flat(Algorithm::MeshSharedOneShot);
     assert_eq!(chosen(&shares(8), Op::AllReduce, 8), at_once);
     assert_eq!(chosen(&shares(8), Op::AllReduce, 64 << 10), shown);

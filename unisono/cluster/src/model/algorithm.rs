@@ -175,7 +175,7 @@ names! {
         Chain = "chain",
         /// Every rank reads what it needs from the memory of its peers.
         MeshRead = "mesh_read",
-        /// Every rank leaves what all need in memory of its own, once, where all read it.
+        /// Every rank leaves what others need in memory of its own, once, where all read it.
         MeshShared = "mesh_shared",
         /// The same, for an all_reduce in one exchange.
         MeshSharedOneShot = "mesh_shared_one_shot",
