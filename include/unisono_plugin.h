@@ -39,7 +39,7 @@ extern "C" {
 
 #define UNISONO_PLUGIN_MAGIC 0x4e4f53494e55ULL /* "UNISON" in memory, little-endian */
 #define UNISONO_PLUGIN_ABI_MAJOR 1
-#define UNISONO_PLUGIN_ABI_MINOR 8
+#define UNISONO_PLUGIN_ABI_MINOR 9
 
 /* ---------------------------------------------------------------- status and errors ---------- */
 
@@ -671,6 +671,12 @@ typedef struct unisono_cpu_table { /* since 1.2 */
   void (*ring)(unisono_instance instance, const uint64_t *bells, uint32_t count);
   /* What a REDUCE does, with the same bits. Anything but OK: nothing was done. */
   unisono_status (*reduce)(unisono_instance instance, const unisono_command_reduce *command);
+  /* Since 1.9, optional. What a REDUCE of this type and reduction does with one run of elements, undivided and with the
+   * same bits, as a function and the context that it is called with: for runs so short that a command for each would
+   * take longer. It may be called [any], as often as there are calls, until the instance is destroyed. Anything but OK:
+   * there is none. */
+  unisono_status (*combiner)(unisono_instance instance, uint16_t dtype, uint16_t reduction,
+                             unisono_combine *function, void **context);
 } unisono_cpu_table;
 
 /* ---------------------------------------------------------------- device memory for links ---- */

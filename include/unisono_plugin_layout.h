@@ -349,7 +349,8 @@
   UNISONO_LAYOUT_FIELD(unisono_cpu_table, struct_size) \
   UNISONO_LAYOUT_FIELD(unisono_cpu_table, reserved) \
   UNISONO_LAYOUT_FIELD(unisono_cpu_table, ring) \
-  UNISONO_LAYOUT_FIELD(unisono_cpu_table, reduce)
+  UNISONO_LAYOUT_FIELD(unisono_cpu_table, reduce) \
+  UNISONO_LAYOUT_FIELD(unisono_cpu_table, combiner)
 
 #define UNISONO_LAYOUT_unisono_dmabuf \
   UNISONO_LAYOUT_FIELD(unisono_dmabuf, struct_size) \

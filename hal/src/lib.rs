@@ -48,7 +48,7 @@ mod waker;
 pub use batch::{Batch, Call, CopyPieces, Put, Read, Reduce, Scale};
 pub use channel::{Channel, Received};
 pub use check::Refusal;
-pub use cpu::Cpu;
+pub use cpu::{Combiner, Cpu};
 pub use device::{Device, Place, SupportQuery};
 pub use device_info::{DeviceId, DeviceInfo, DeviceKind, EventReach, EventSides, Side};
 pub use dmabuf::{Dmabufs, LinkedMemory};

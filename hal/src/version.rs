@@ -20,6 +20,7 @@ const ADDED: &[(u16, &str, &str)] = &[
     (6, "unisono_link_info", "read_bytes_per_second"),
     (7, "unisono_command_read", "*"),
     (8, "unisono_link_table", "land"),
+    (9, "unisono_cpu_table", "combiner"),
 ];
 
 /// The version of the contract that a host speaks.
@@ -141,8 +142,8 @@ mod tests {
 
     #[test]
     fn a_host_is_never_newer_than_it_is() {
-        assert_eq!(HostVersion::with_minor(9), HostVersion::CURRENT);
+        assert_eq!(HostVersion::with_minor(10), HostVersion::CURRENT);
         assert_eq!(HostVersion::with_minor(0).minor(), 0);
-        assert_eq!(HostVersion::CURRENT.to_string(), "1.8");
+        assert_eq!(HostVersion::CURRENT.to_string(), "1.9");
     }
 }

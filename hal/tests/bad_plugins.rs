@@ -151,7 +151,7 @@ fn wrong_versions_and_sizes() {
         Refusal::Short {
             name: "unisono_plugin",
             found: 64,
-            minor: 8,
+            minor: 9,
             ..
         }
     ));

@@ -28,7 +28,7 @@ fn a_sound_plugin() {
     let Verdict::Sound(summary) = &report.verdict else {
         panic!("{report}");
     };
-    assert_eq!((&*summary.name, summary.abi), ("sound", (1, 8)));
+    assert_eq!((&*summary.name, summary.abi), ("sound", (1, 9)));
     assert!(summary.unsupported.contains(&"memory.alloc".to_owned()));
     assert!(!summary.unsupported.contains(&"instance.create".to_owned()));
     assert!(report.to_string().contains("is sound"), "{report}");

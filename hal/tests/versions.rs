@@ -57,7 +57,7 @@ fn an_older_plugin_in_this_host() {
 
 #[test]
 fn plugins_of_the_minors_before_in_this_host() {
-    for minor in 1..=7 {
+    for minor in 1..=8 {
         let source = &format!("minor_1_{minor}.c");
         let (_shop, path) = fixture(source);
         let plugin = loader().load_path(path).unwrap();
@@ -70,10 +70,10 @@ fn plugins_of_the_minors_before_in_this_host() {
 
 #[test]
 fn a_newer_plugin_in_this_host_and_in_an_older_one() {
-    let (_shop, path) = fixture("minor_1_9.c");
+    let (_shop, path) = fixture("minor_1_10.c");
     for host in [HostVersion::CURRENT, HostVersion::with_minor(0)] {
         let plugin = loader().host_version(host).load_path(&path).unwrap();
-        assert_eq!(plugin.facts().abi_minor, 9);
+        assert_eq!(plugin.facts().abi_minor, 10);
         let instance = plugin.instantiate(&[]).unwrap();
         check_devices(&instance);
         links(&instance);

@@ -226,6 +226,8 @@ impl Shared {
         }
         let in_slots = !choice.windowed && !choice.template.reads_peers();
         let shown = choice.template.shows_puts() && self.size() > 1;
+        let of_user = matches!(key.reduction, Some(ReductionKind::User(_)));
+        let runs_directly = self.policy.direct && !of_user && key.kind != CallKind::AllToAllV;
         let planned = |program| Planned {
             geometry: geometry.clone(),
             element,
@@ -235,6 +237,9 @@ impl Shared {
                 key.dtype.code()
             },
             reduction: key.op().map_or(0, ReduceOp::code),
+            combiner: (self.lane.cpu.as_ref())
+                .zip(key.op().filter(|_| runs_directly))
+                .and_then(|(cpu, op)| cpu.combiner(key.dtype.code(), op.code())),
             divisor: match key.op() {
                 Some(ReduceOp::Avg) if self.size() > 1 => self.size(),
                 _ => 0,
@@ -268,8 +273,6 @@ impl Shared {
             direct: None,
             unanswered: None,
         };
-        let of_user = matches!(key.reduction, Some(ReductionKind::User(_)));
-        let runs_directly = self.policy.direct && !of_user && key.kind != CallKind::AllToAllV;
         let direct = |program, answered| {
             let planned = planned(program);
             let direct = runs_directly.then(|| Direct::of(&planned, self.lane.posted, answered));

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use unisono_hal::{Device, Stream};
+use unisono_hal::{Cpu, Device, Stream};
 
 use super::direct::LATER;
 use super::holdings::Holdings;
@@ -55,6 +55,8 @@ pub(crate) struct Lane {
     has_sleepers: AtomicBool,
     /// Whether a sleeper needs descriptors (links) or can use the stream's futex alone.
     pub(crate) posted: bool,
+    /// What the calling thread may do by itself, if the device is its CPU.
+    pub(crate) cpu: Option<Cpu>,
     /// Bytes of the shuttle of each two ranks.
     pub(crate) shuttle_bytes: u64,
     /// Whether the progress thread looks for answers that are held back.
@@ -72,6 +74,7 @@ impl Lane {
     ) -> Self {
         let posted = peers.iter().any(|p| matches!(p.way, Way::Posted(_)));
         Self {
+            cpu: Cpu::of(&device),
             state: Mutex::new(State::new(own, peers, device, stream, holdings)),
             enqueued: AtomicU64::new(0),
             completed: AtomicU64::new(0),

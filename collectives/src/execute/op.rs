@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use unisono_hal::Combiner;
 use unisono_plan::geometry::Sizes;
 use unisono_plan::{Algorithm, Blocks, Geometry, Op as PlanOp, Program, Shape};
 
@@ -30,6 +31,8 @@ pub(crate) struct Planned {
     pub dtype: u16,
     /// The contract's number of the reduction, 0 where there is none.
     pub reduction: u16,
+    /// What combines where nothing is divided, for the calling thread, if its CPU has a function for it.
+    pub combiner: Option<Combiner>,
     /// What the last reduction of each element divides by; 0 for nothing.
     pub divisor: u32,
     /// Whether this rank's input is multiplied by a factor before it is used.
@@ -224,6 +227,7 @@ impl Planned {
             geometry,
             element: 1,
             dtype: 0,
+            combiner: None,
             reduction: 0,
             divisor: 0,
             scaled: false,

@@ -1,6 +1,8 @@
 //! What the host may do by itself on devices that are the CPU.
 
-use crate::{CommandReduce, Instance, Status};
+use core::ffi::c_void;
+
+use crate::{Combine, CommandReduce, Instance, Status};
 
 use crate::layout::abi_struct;
 
@@ -18,5 +20,8 @@ abi_struct! {
         pub ring: Option<unsafe extern "C" fn(instance: Instance, bells: *const u64, count: u32)>,
         /// What a REDUCE does, with the same bits. Anything but OK: nothing was done.
         pub reduce: Option<unsafe extern "C" fn(instance: Instance, command: *const CommandReduce) -> Status>,
+        /// What a REDUCE of this type and reduction does with one run of elements, undivided and with the same bits: a
+        /// function, and the context that it is called with. Anything but OK: there is none. Since 1.9.
+        pub combiner: Option<unsafe extern "C" fn(instance: Instance, dtype: u16, reduction: u16, function: *mut Option<Combine>, context: *mut *mut c_void) -> Status>,
     }
 }

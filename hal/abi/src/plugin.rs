@@ -22,7 +22,7 @@ pub const MAGIC: u64 = 0x4e4f_5349_4e55;
 /// The major version: must match.
 pub const ABI_MAJOR: u16 = 1;
 /// The minor version of this crate.
-pub const ABI_MINOR: u16 = 8;
+pub const ABI_MINOR: u16 = 9;
 /// The one symbol that a plugin exports.
 pub const QUERY_SYMBOL: &str = "unisono_plugin_query";
 /// The type of that symbol.

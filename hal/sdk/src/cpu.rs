@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use unisono_abi::CommandReduce;
+use unisono_abi::{Combine, CommandReduce};
 
 use crate::{Instance, raw};
 
@@ -23,6 +23,24 @@ pub trait CpuInstance: Instance {
     /// or writes the operands.
     #[allow(unsafe_code, reason = "commands carry addresses")]
     unsafe fn reduce(&self, command: &CommandReduce) -> bool;
+
+    /// What a REDUCE of this type and reduction, by their numbers in the contract, does with one run of elements, undivided
+    /// and with the same bits: for runs so short that a command for each would take longer. `None`: there is no such
+    /// function, and each comes as a command. Since 1.9.
+    fn combiner(&self, dtype: u16, reduction: u16) -> Option<Combiner> {
+        let _ = (dtype, reduction);
+        None
+    }
+}
+
+/// A function that combines, and the context that it is called with: good from any thread, for as long as the instance lives.
+/// A panic there ends the process, as in any `extern "C"` function.
+#[derive(Clone, Copy, Debug)]
+pub struct Combiner {
+    /// `dst[i] = a[i] combined with b[i]`, where `dst` may be `a` or `b`.
+    pub function: Combine,
+    /// Its first argument.
+    pub context: *mut c_void,
 }
 
 /// The table of a CPU's instance, if that is what `id` asks for; else NULL.

@@ -60,7 +60,7 @@ mod waker;
 
 pub use batch::{Batch, Command, Commands, Kinds};
 pub use channel::{Channel, SIGNATURE};
-pub use cpu::{CpuInstance, cpu_interface};
+pub use cpu::{Combiner, CpuInstance, cpu_interface};
 pub use device::{
     Device, DeviceId, DeviceInfo, DeviceKind, EventSides, NoDevice, Place, Side, SupportQuery,
 };

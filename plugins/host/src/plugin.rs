@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use unisono_plugin::abi::CommandReduce;
 use unisono_plugin::{
-    Context, CpuInstance, DeviceId, DeviceInfo, Error, Instance, LinkInfo, LinkType, NoLink, Param,
-    Plugin, Result, Scope, cpu_interface,
+    Combiner, Context, CpuInstance, DeviceId, DeviceInfo, Error, Instance, LinkInfo, LinkType,
+    NoLink, Param, Plugin, Result, Scope, cpu_interface,
 };
 
 use crate::bell;
@@ -93,6 +93,14 @@ impl CpuInstance for HostInstance {
     unsafe fn reduce(&self, command: &CommandReduce) -> bool {
         // SAFETY: the caller's promise.
         unsafe { stream::reduce_at_once(command, &self.config) }
+    }
+
+    fn combiner(&self, dtype: u16, reduction: u16) -> Option<Combiner> {
+        let kernel = self.config.kernel(dtype, reduction)?;
+        Some(Combiner {
+            function: stream::combine,
+            context: (&raw const *kernel).cast_mut().cast(),
+        })
     }
 }
 

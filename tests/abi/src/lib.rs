@@ -25,7 +25,7 @@ pub fn example() -> PathBuf {
     repository("plugins/example-c/example.c")
 }
 
-/// The source of a fixture: `minor_1_0`, a plugin of the first minor; `minor_1_9`, one newer than
+/// The source of a fixture: `minor_1_0`, a plugin of the first minor; `minor_1_10`, one newer than
 /// this host.
 #[must_use]
 pub fn fixture(name: &str) -> PathBuf {

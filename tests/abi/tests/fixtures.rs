@@ -88,8 +88,17 @@ fn since_1_4(field: &str) -> bool {
     field.starts_with("unisono_dmabuf")
 }
 
-/// What is left of some fields without that which came with 1.8.
-fn until_1_7(mut fields: Vec<String>) -> Vec<String> {
+/// What is left of some fields without that which came with 1.9.
+fn until_1_8(mut fields: Vec<String>) -> Vec<String> {
+    let before = fields.len();
+    fields.retain(|field| field != "unisono_cpu_table.combiner");
+    assert_eq!(fields.len(), before - 1, "no older minor has it");
+    fields
+}
+
+/// What is left of some fields without that which came with 1.8 and later.
+fn until_1_7(fields: Vec<String>) -> Vec<String> {
+    let mut fields = until_1_8(fields);
     let before = fields.len();
     fields.retain(|field| field != "unisono_link_table.land");
     assert_eq!(fields.len(), before - 1, "no older minor has it");
@@ -217,9 +226,19 @@ fn the_eighth_minor_knows_less() {
 }
 
 #[test]
+fn the_ninth_minor_knows_less() {
+    let plugin = load(&fixture("minor_1_8"));
+    assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 8));
+    let (ours, theirs) = differences(plugin);
+    let ours = until_1_8(ours);
+    assert!(ours.is_empty() && theirs.is_empty(), "{ours:?} {theirs:?}");
+    assert_eq!(latencies(plugin, 96), [100, 200]);
+}
+
+#[test]
 fn a_newer_minor_knows_more() {
-    let plugin = load(&fixture("minor_1_9"));
-    assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 9));
+    let plugin = load(&fixture("minor_1_10"));
+    assert_eq!((plugin.abi_major, plugin.abi_minor), (1, 10));
     let (ours, theirs) = differences(plugin);
     assert!(ours.is_empty(), "{ours:?}");
     assert_eq!(theirs.len(), 5, "{theirs:?}");

@@ -404,10 +404,17 @@ impl Common {
                 {
                     ask_for(self.at(bases, dst), bytes);
                 }
+                let divisor = if last { planned.divisor } else { 0 };
+                let (dst, a, b) = (self.at(bases, dst), self.at(bases, a), self.at(bases, b));
+                if let Some(combiner) = planned.combiner.as_ref().filter(|_| divisor == 0) {
+                    // SAFETY: as above.
+                    unsafe { combiner.combine(dst, a, b, elements.into()) };
+                    return Ok(());
+                }
                 let reduce = Reduce {
-                    dst: self.at(bases, dst),
-                    a: self.at(bases, a),
-                    b: self.at(bases, b),
+                    dst,
+                    a,
+                    b,
                     elements: u64::from(elements),
                     repeat: 1,
                     dst_stride: 0,
@@ -415,7 +422,7 @@ impl Common {
                     b_stride: 0,
                     dtype: planned.dtype,
                     reduction: planned.reduction,
-                    divisor: if last { planned.divisor } else { 0 },
+                    divisor,
                     streaming: false,
                 };
                 // SAFETY: as above.

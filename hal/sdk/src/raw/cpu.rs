@@ -1,6 +1,8 @@
 //! `unisono_cpu_table`.
 
-use unisono_abi::{self as abi, CommandReduce, CpuTable, Status, status};
+use std::ffi::c_void;
+
+use unisono_abi::{self as abi, Combine, CommandReduce, CpuTable, Status, status};
 
 use super::guard::guard_value;
 use super::handle::{InstanceHandle, borrow};
@@ -14,11 +16,12 @@ pub const fn table<I: CpuInstance>() -> &'static CpuTable {
             reserved: 0,
             ring: Some(ring::<I>),
             reduce: Some(reduce::<I>),
+            combiner: Some(combiner::<I>),
         }
     }
 }
 
-// SAFETY, for both functions: as in `instance`.
+// SAFETY, for all functions: as in `instance`.
 
 unsafe extern "C" fn ring<I: CpuInstance>(instance: abi::Instance, bells: *const u64, count: u32) {
     // SAFETY: as above.
@@ -47,6 +50,32 @@ unsafe extern "C" fn reduce<I: CpuInstance>(
                 true => status::OK,
                 false => status::UNSUPPORTED,
             }
+        })
+    }
+}
+
+unsafe extern "C" fn combiner<I: CpuInstance>(
+    instance: abi::Instance,
+    dtype: u16,
+    reduction: u16,
+    function: *mut Option<Combine>,
+    context: *mut *mut c_void,
+) -> Status {
+    // SAFETY: as above.
+    unsafe {
+        let (Some(handle), Some(function), Some(context)) = (
+            borrow::<InstanceHandle<I>>(instance.0),
+            function.as_mut(),
+            context.as_mut(),
+        ) else {
+            return status::INVALID;
+        };
+        guard_value(&handle.poison, status::POISONED, || {
+            let Some(combiner) = handle.instance.combiner(dtype, reduction) else {
+                return status::UNSUPPORTED;
+            };
+            (*function, *context) = (Some(combiner.function), combiner.context);
+            status::OK
         })
     }
 }

@@ -1,6 +1,8 @@
 //! REDUCE, SCALE and CALL: what makes new elements.
 #![allow(unsafe_code, reason = "commands carry addresses, and CALL a function")]
 
+use std::ffi::c_void;
+
 use unisono_plugin::abi::{Combine, CommandCall, CommandReduce, CommandScale, reduction::PROD};
 use unisono_plugin::{Error, Result};
 
@@ -80,6 +82,24 @@ pub(crate) unsafe fn reduce_at_once(command: &CommandReduce, config: &Config) ->
     let (mut progress, mut budget) = (Progress::default(), u64::MAX);
     // SAFETY: the caller's promise.
     unsafe { reduce(command, kernel, &mut progress, &mut budget, config, None) }
+}
+
+/// One run of elements, undivided: what a kernel of a [`Config`] does that an instance has given out.
+///
+/// # Safety
+/// The context is such a kernel, and the instance lives; else as for [`reduce`].
+pub(crate) unsafe extern "C" fn combine(
+    context: *mut c_void,
+    dst: *mut c_void,
+    a: *const c_void,
+    b: *const c_void,
+    elements: u64,
+) {
+    // SAFETY: the caller's promise; kernels stay where they are for as long as the instance has them.
+    unsafe {
+        let kernel = &*context.cast_const().cast::<Kernel>();
+        kernel.run_plain(dst.cast(), a.cast(), b.cast(), elements as usize);
+    }
 }
 
 /// Goes on with a REDUCE; `true` when it is complete.

@@ -20,7 +20,7 @@ use crate::bell;
 use crate::config::Config;
 use crate::event::HostEvent;
 use crate::fork;
-pub(crate) use combine::reduce_at_once;
+pub(crate) use combine::{combine, reduce_at_once};
 pub use control::HostStreamControl;
 use handed::Handed;
 use ring::Ring;

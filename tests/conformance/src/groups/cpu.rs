@@ -34,6 +34,12 @@ pub(super) const CHECKS: &[Check] = &[
     ),
     Check::one(
         G,
+        "combiner",
+        "A function that combines gives the bits of a REDUCE, in place as well, and is there for what streams reduce alone.",
+        combiner,
+    ),
+    Check::one(
+        G,
         "ring",
         "Ringing wakes who sleeps for a flag that was raised by a store.",
         ring,
@@ -109,14 +115,13 @@ fn same_bits(case: &Case) -> Checked {
     Ok(())
 }
 
-fn is_refused(case: &Case) -> Checked {
-    let (device, cpu) = cpu(case, command_kind::COPY)?;
-    let fixture = Fixture::new(&device, dtype::I32)?;
-    let claimed = OPS.into_iter().find(|&op| claims(&device, dtype::I32, op));
+/// Types and reductions that streams do not reduce, some of which are none.
+fn unclaimed(device: &Device) -> Checked<Vec<(u16, u16)>> {
+    let claimed = OPS.into_iter().find(|&op| claims(device, dtype::I32, op));
     let some = claimed.ok_or_else(|| Stop::unsupported("`supports` claims no reduction of i32"))?;
     let pairs = every_type().flat_map(|dtype| OPS.map(|op| (dtype, op)));
     let mut unknown: Vec<(u16, u16)> = pairs
-        .filter(|&(dtype, op)| !claims(&device, dtype, op))
+        .filter(|&(dtype, op)| !claims(device, dtype, op))
         .collect();
     unknown.extend([(0, some), (0x7fff, some), (u16::MAX, some)]);
     unknown.extend([
@@ -124,6 +129,57 @@ fn is_refused(case: &Case) -> Checked {
         (dtype::I32, 0x7fff),
         (dtype::I32, u16::MAX),
     ]);
+    Ok(unknown)
+}
+
+fn combiner(case: &Case) -> Checked {
+    let (device, cpu) = cpu(case, command_kind::COPY)?;
+    let mut compared = 0;
+    for dtype in every_type() {
+        let mut fixture = Fixture::new(&device, dtype)?;
+        for op in OPS.into_iter().filter(|&op| claims(&device, dtype, op)) {
+            let Some(combiner) = cpu.combiner(dtype, op) else {
+                continue;
+            };
+            let apart = fixture.command(op);
+            let (dst, a, b) = (apart.dst, apart.a, apart.b);
+            for (a, b, place) in [
+                (a, b, "a place of its own"),
+                (dst, b, "the first operand's place"),
+                (a, dst, "the second operand's place"),
+            ] {
+                let reduce = Reduce { a, b, ..apart };
+                fixture.prepare([a, b].map(|operand| operand == dst))?;
+                fixture.run(&reduce)?;
+                let wanted = contents(&fixture.dst)?;
+                fixture.prepare([a, b].map(|operand| operand == dst))?;
+                // SAFETY: addresses of a fixture's stores, whose stream is idle.
+                unsafe { combiner.combine(dst, a, b, reduce.elements) };
+                ensure!(
+                    contents(&fixture.dst)? == wanted,
+                    "the function for reduction {op} of type {dtype} gives other bits in {place} than \
+                     a stream"
+                );
+            }
+            compared += 1;
+        }
+    }
+    for (dtype, op) in unclaimed(&device)? {
+        ensure!(
+            cpu.combiner(dtype, op).is_none(),
+            "there is a function for reduction {op} of type {dtype}, which streams do not reduce"
+        );
+    }
+    match compared {
+        0 => Err(Stop::unsupported("`combiner` has no function")),
+        _ => Ok(()),
+    }
+}
+
+fn is_refused(case: &Case) -> Checked {
+    let (device, cpu) = cpu(case, command_kind::COPY)?;
+    let fixture = Fixture::new(&device, dtype::I32)?;
+    let unknown = unclaimed(&device)?;
     clear(&fixture.dst)?;
     let before = contents(&fixture.dst)?;
     for (dtype, op) in unknown {

@@ -158,6 +158,17 @@ impl Fixture {
         )
     }
 
+    /// Clears the result's place, or puts an operand there: the first or the second.
+    pub(super) fn prepare(&self, is_there: [bool; 2]) -> Checked {
+        let bytes = self.dst.memory().len();
+        let contents = match is_there {
+            [true, _] => self.a.read(0, bytes)?,
+            [_, true] => self.b.read(0, bytes)?,
+            _ => vec![0x5a; bytes as usize],
+        };
+        self.dst.write(0, &contents)
+    }
+
     pub(super) fn run(&mut self, reduce: &Reduce) -> Checked {
         queue::run(&mut self.stream, &mut one(reduce))
     }
