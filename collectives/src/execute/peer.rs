@@ -186,7 +186,6 @@ pub(crate) struct Own {
     medium_bytes: u64,
     rings: [Ring; RINGS],
     long_slots: u32,
-    small_twins: u64,
     /// Whether no rank needs slots for small puts.
     plain: bool,
     credit: u64,
@@ -239,7 +238,6 @@ impl Own {
             medium_bytes: arena.medium_bytes(),
             rings: arena.rings(),
             long_slots: arena.long_slots(0),
-            small_twins: arena.small_twin(0),
             plain: true,
             credit: arena.credit(),
             shared_credit: arena.shared_credit(arena.long_slots(0)),
@@ -268,12 +266,6 @@ impl Own {
     /// The same where slots change hands, or not.
     pub(crate) fn that_swaps(self, swaps: bool) -> Self {
         Self { swaps, ..self }
-    }
-
-    /// How much further the twins of a rank lie than the flags by which it tells what it shows.
-    #[inline]
-    fn twin_distance(&self, rank: u32) -> u64 {
-        self.arena.twin(0) - self.arena.data_flag(rank, 0)
     }
 
     /// The same where slots change hands and ranks share cores, if they do. While one works the others of its core wait, and

@@ -9,8 +9,6 @@
     reason = "copies and raises flags at the addresses of calls and arenas"
 )]
 
-use unisono_plan::Blocks;
-
 use super::flag;
 use super::run::{Bound, Buffers, Running, copy, has_room, is_told};
 use super::{Move, Space, Spot};
@@ -276,12 +274,12 @@ impl Common {
                 return false;
             }
         }
+        let (line, place) = self.peers[own.rank as usize].shown_small(own, bytes.into(), false);
         if bytes > 0 {
-            let fill = self.show(bytes);
             // SAFETY: as for a copy by itself; all peers have given the place back.
-            unsafe { copy(fill, src, bytes) };
+            unsafe { copy(place, src, bytes) };
         }
-        self.tell(op, src, bytes);
+        self.tell(op, line, src, bytes);
         true
     }
 
@@ -326,17 +324,14 @@ impl Common {
             return false;
         }
         let words = (peer.compared != op.number).then_some(op.words);
-        let twin = op.direct.twin_next(own, peer);
-        if !is_told(twin.unwrap_or_else(|| peer.shown_next(own)), words) {
+        let twice = op.direct.tells_twice(own, peer);
+        let (line, place) = peer.shown_small(own, bytes.into(), twice);
+        if !is_told(line, words) {
             return false;
         }
         peer.compared = op.number;
-        if twin.is_some() {
-            peer.take_twin(own, bytes.into());
-            return true;
-        }
-        peer.take_shown(own, Blocks::NONE, bytes.into());
-        if takes {
+        peer.take_shown_at(place);
+        if takes && !twice {
             peer.fetch_shown_later(own, bytes.into());
         }
         true
@@ -391,6 +386,8 @@ fn take(peer: &mut Peer, plain: Plain, words: Option<&[u64; 3]>, bytes: u32) -> 
 
 #[cfg(test)]
 mod tests {
+    use unisono_plan::Blocks;
+
     use super::*;
 
     fn fill() -> Spot {

@@ -27,7 +27,7 @@ pub(super) use run::{Bound, Buffers, Handed, Pending, Ran, Running};
 use at_once::Uses;
 use unisono_plan::Blocks;
 
-use super::peer::{Line, Own, Peer};
+use super::peer::{Own, Peer};
 
 /// In which calls those to which something is put answer, in a plan with a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,10 +71,10 @@ impl Direct {
         self.set_holds();
     }
 
-    /// The twin of the flag that a peer raises when it shows the next put, if that is where to look.
+    /// Whether a peer's twins are where to look for what it shows.
     #[inline]
-    fn twin_next(&self, own: &Own, peer: &Peer) -> Option<Line> {
-        self.twins.then(|| peer.twin_next(own)).flatten()
+    fn tells_twice(&self, own: &Own, peer: &Peer) -> bool {
+        self.twins && peer.tells_twice(own)
     }
 
     fn set_holds(&mut self) {

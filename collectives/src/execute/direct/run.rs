@@ -198,7 +198,7 @@ impl Running {
                     (self.fill, self.filled) = (common.show(bytes), bytes);
                     bases[Space::Fill.index()] = self.fill;
                 }
-                Move::Tell => common.tell(op, self.fill, self.filled),
+                Move::Tell => common.tell(op, common.shows_by(), self.fill, self.filled),
                 Move::Raise {
                     to,
                     last,
@@ -474,12 +474,23 @@ impl Common {
         itself.shows_next(&self.own, bytes.into()).0
     }
 
-    /// Tells all of what was written to be shown, and lies at `src` too, if that is not the same place.
+    /// The flag that tells of it.
+    fn shows_by(&self) -> Line {
+        let itself = &self.peers[self.own.rank as usize];
+        itself.shown_next(&self.own)
+    }
+
+    /// Tells all, by the next flag, of what was written to be shown, and lies at `src` too, if that is not the same place.
     #[inline]
-    pub(super) fn tell(&mut self, op: &Bound<'_>, src: u64, bytes: u32) {
+    pub(super) fn tell(
+        &mut self,
+        op: &Bound<'_>,
+        Line { flag, counter }: Line,
+        src: u64,
+        bytes: u32,
+    ) {
         let own = &self.own;
         let itself = &mut self.peers[own.rank as usize];
-        let (_, Line { flag, counter }) = itself.shows_next(own, bytes.into());
         itself.fetch_to_show(own, bytes.into());
         // SAFETY: both are of this rank's own arena; the lane's lock is held and its stream is idle.
         unsafe { flag::raise(flag, counter, Some(op.words)) };
@@ -750,11 +761,11 @@ impl Common {
 #[inline]
 fn tell_twin(own: &Own, itself: &Peer, words: &[u64; 3], src: u64, bytes: u32) {
     itself.fetch_twin(own);
+    let (Line { flag, counter }, place) = itself.shown_small(own, bytes.into(), true);
     if bytes > 0 {
         // SAFETY: as for a copy by itself; the twin's place is given back with the flag's.
-        unsafe { copy(itself.twin_place(own, bytes.into()), src, bytes) };
+        unsafe { copy(place, src, bytes) };
     }
-    let Line { flag, counter } = itself.twin_line(own, itself.shown);
     // SAFETY: as for the flag.
     unsafe { flag::raise_twin(flag, counter, words) };
 }
@@ -870,7 +881,8 @@ fn is_there(own: &Own, peer: &Peer, shown: Option<&Direct>) -> bool {
     match shown {
         // What a stream shows has no twin.
         Some(direct) => {
-            direct.twin_next(own, peer).is_some_and(is_raised) || is_raised(peer.shown_next(own))
+            let by_twin = || is_raised(peer.twin_line(own, peer.shown));
+            direct.tells_twice(own, peer) && by_twin() || is_raised(peer.shown_next(own))
         }
         None => is_raised(peer.awaited(own)),
     }
@@ -961,10 +973,10 @@ mod tests {
                 tell_twin(&sender, &itself, &words, data.as_ptr() as u64, bytes as u32);
             }
             itself.has_shown_all();
-            let twin = peer.twin_line(&reader, peer.shown);
+            let (twin, lies) = peer.shown_small(&reader, bytes, true);
             assert_eq!(is_told(twin, Some(&words)), is_twice, "group {group}");
             if is_twice {
-                peer.take_twin(&reader, bytes);
+                peer.take_shown_at(lies);
                 assert_ne!(peer.current_slot(&reader), place);
             } else {
                 assert!(is_shown(&reader, &peer, Some(&words)));

@@ -35,15 +35,23 @@ pub(super) struct Lines {
     /// Both credit flags, and the counters that are this rank's.
     credit: Line,
     far_credit: Line,
-    /// What the peer shows: its data flags and the counters of the waits for them, its small puts, its slots. Of this rank
-    /// itself what it shows, and the counters of what raises the flags.
-    shown: Line,
-    shown_small: u64,
+    /// What the peer shows: its data flags and small puts, and their twins, the counters of the waits for both, and its
+    /// slots. Of this rank itself what it shows, and the counters of what raises the flags.
+    shown: ShownFrom,
+    twins: ShownFrom,
+    shown_counter: u64,
     shown_slots: u64,
     /// The shuttle.
     shuttle: u64,
     /// Where the peer's memory is as plain as this rank's.
     plain: Option<Plain>,
+}
+
+/// Where the first flag that tells of something lies, and the first small put of which one tells.
+#[derive(Clone, Copy, Debug, Default)]
+struct ShownFrom {
+    flag: u64,
+    small: u64,
 }
 
 impl Lines {
@@ -140,11 +148,15 @@ impl Peer {
                 flag: far + arena.credit_flag(own.rank),
                 counter: counter(Counter::CreditSignal),
             },
-            shown: Line {
+            shown: ShownFrom {
                 flag: shows + arena.data_flag(self.rank, 0),
-                counter: counter(shown_counter),
+                small: shows_slots + arena.small(self.rank, 0),
             },
-            shown_small: shows_slots + arena.small(self.rank, 0),
+            twins: ShownFrom {
+                flag: shows + arena.twin(0),
+                small: shows_slots + arena.small_twin(0),
+            },
+            shown_counter: counter(shown_counter),
             shown_slots: shows_slots,
             shuttle: self.shuttle_at(own),
             plain: Plain::of(self, own),
@@ -275,53 +287,53 @@ impl Peer {
     /// The flag that is raised for the group of this number of what the peer, or this rank itself, shows.
     #[inline]
     pub(in crate::execute) fn shown_line(&self, own: &Own, group: u64) -> Line {
-        let number = modulo(group, own.flags.into());
-        let Line { flag, counter } = self.lines.shown;
-        Line {
-            flag: flag + number * LINE,
-            counter: counter + number * COUNTER,
-        }
+        self.shown_by(own, self.lines.shown, group, 0).0
     }
 
     /// The twin of that flag, which the same counter counts.
     #[inline]
     pub(in crate::execute) fn twin_line(&self, own: &Own, group: u64) -> Line {
-        let Line { flag, counter } = self.shown_line(own, group);
-        Line {
-            flag: flag + own.twin_distance(self.rank),
-            counter,
-        }
+        self.shown_by(own, self.lines.twins, group, 0).0
     }
 
-    /// Where the next group, of no more bytes than a small put, lies a second time.
+    /// Of the next group, of no more bytes than a small put, the flag and where it lies, or the `twin` of both.
     #[inline]
-    pub(in crate::execute) fn twin_place(&self, own: &Own, bytes: u64) -> u64 {
+    pub(in crate::execute) fn shown_small(&self, own: &Own, bytes: u64, twin: bool) -> (Line, u64) {
         debug_assert!(bytes <= own.small_bytes);
-        if bytes <= INLINE {
-            return self.twin_line(own, self.shown).flag + INLINE_OFFSET;
-        }
-        let number = modulo(self.shown, own.flags.into());
-        self.lines.shown_slots + own.small_twins + number * self.lines.stride
+        let from = match twin {
+            true => self.lines.twins,
+            false => self.lines.shown,
+        };
+        self.shown_by(own, from, self.shown, bytes)
+    }
+
+    /// The flag of a group of no more bytes than a small put, by where the first is, and where the group lies.
+    #[inline(always)]
+    fn shown_by(&self, own: &Own, first: ShownFrom, group: u64, bytes: u64) -> (Line, u64) {
+        let number = modulo(group, own.flags.into());
+        let flag = first.flag + number * LINE;
+        let counter = self.lines.shown_counter + number * COUNTER;
+        let place = match bytes <= INLINE {
+            true => flag + INLINE_OFFSET,
+            false => first.small + number * self.lines.stride,
+        };
+        (Line { flag, counter }, place)
     }
 
     /// Where a group of so many bytes lies that the peer, or this rank itself, shows.
     #[inline]
     pub(in crate::execute) fn shown_place(&self, own: &Own, group: u64, bytes: u64) -> u64 {
-        let number = modulo(group, own.flags.into());
-        if bytes <= INLINE {
-            self.lines.shown.flag + number * LINE + INLINE_OFFSET
-        } else if bytes <= own.small_bytes {
-            self.lines.shown_small + number * self.lines.stride
-        } else {
-            self.lines.shown_slots
-                + match own.shared_room(bytes) {
-                    Room::Long => {
-                        let slot = modulo(group, own.shown_slots().into()) as u32;
-                        own.arena.slot(self.rank, slot)
-                    }
-                    room => own.in_shared(room, self.rank, group),
-                }
+        if bytes <= own.small_bytes {
+            return self.shown_by(own, self.lines.shown, group, bytes).1;
         }
+        self.lines.shown_slots
+            + match own.shared_room(bytes) {
+                Room::Long => {
+                    let slot = modulo(group, own.shown_slots().into()) as u32;
+                    own.arena.slot(self.rank, slot)
+                }
+                room => own.in_shared(room, self.rank, group),
+            }
     }
 
     /// The words beside all flags that the peer has raised and this rank has not waited for, where ranks show each other what

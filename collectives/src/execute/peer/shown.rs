@@ -68,17 +68,17 @@ impl Peer {
         self.shown_line(own, self.shown)
     }
 
-    /// The twin of that flag, if there are any and the peer seems to share this rank's core. What a stream shows, or is long,
-    /// raises the flag alone.
+    /// Whether to look at twins: if there are any and the peer seems to share this rank's core. What a stream shows, or is
+    /// long, raises the flag alone.
     #[inline]
-    pub(in crate::execute) fn twin_next(&self, own: &Own) -> Option<Line> {
-        (own.twins && self.alongside.seems_here()).then(|| self.twin_line(own, self.shown))
+    pub(in crate::execute) fn tells_twice(&self, own: &Own) -> bool {
+        own.twins && self.alongside.seems_here()
     }
 
-    /// [`take_shown`](Self::take_shown) of what the flag's twin has told of.
+    /// [`take_shown`](Self::take_shown) of what is as long as a small put and lies there.
     #[inline]
-    pub(in crate::execute) fn take_twin(&mut self, own: &Own, bytes: u64) {
-        self.current = self.twin_place(own, bytes);
+    pub(in crate::execute) fn take_shown_at(&mut self, place: u64) {
+        self.current = place;
         self.current_blocks = Blocks::NONE;
         self.shown += 1;
         self.received += 1;
@@ -156,7 +156,7 @@ mod tests {
                 let (place, raised) = itself.shows_next(&sender, bytes);
                 let twins = itself.twin_line(&sender, group.into());
                 let is_small = bytes <= sender.small_bytes;
-                let twin_place = is_small.then(|| itself.twin_place(&sender, bytes));
+                let twin_place = is_small.then(|| itself.shown_small(&sender, bytes, true).1);
                 match group % 2 {
                     0 => itself.has_shown_all(),
                     _ => {
@@ -174,8 +174,12 @@ mod tests {
                         [twins.counter, twin.counter],
                         [raised.counter, awaited.counter]
                     );
-                    let seen = is_small.then(|| peer.twin_place(own, bytes));
+                    let seen = is_small.then(|| peer.shown_small(own, bytes, true).1);
                     assert_eq!(seen, twin_place);
+                    if is_small {
+                        let (seen, at) = peer.shown_small(own, bytes, false);
+                        assert_eq!((seen.flag, at), (raised.flag, place));
+                    }
                     counters.insert(awaited.counter);
                     peer.take_shown(own, Blocks::one(0), bytes);
                     assert_eq!(peer.current_slot(own), place);
@@ -226,7 +230,7 @@ mod tests {
                 let is_free = |&(begin, over): &(u64, u64)| end <= begin || over <= at;
                 assert!(places.iter().all(is_free), "{bytes} B at {at}");
                 if bytes > INLINE && bytes <= sender.small_bytes {
-                    let twin = itself.twin_place(&sender, bytes) - SLOTS;
+                    let twin = itself.shown_small(&sender, bytes, true).1 - SLOTS;
                     assert!(twin >= places.iter().map(|&(_, end)| end).max().unwrap_or(0));
                     assert!(twin >= end && twin + bytes <= ARENA.slots_bytes());
                 }
