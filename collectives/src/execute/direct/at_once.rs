@@ -9,8 +9,11 @@
     reason = "copies and raises flags at the addresses of calls and arenas"
 )]
 
+use super::compute::copy;
 use super::flag;
-use super::run::{Bound, Buffers, Running, copy, has_room, is_told};
+use super::run::{Bound, Buffers, Running};
+use super::show::is_told;
+use super::steps::has_room;
 use super::{Move, Space, Spot};
 use crate::execute::common::Common;
 use crate::execute::peer::{Line, Peer, Plain};

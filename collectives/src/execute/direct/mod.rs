@@ -14,11 +14,14 @@
 
 mod answers;
 mod at_once;
+mod compute;
 pub(super) mod flag;
 mod in_place;
 mod owed;
 mod resolve;
 mod run;
+mod show;
+mod steps;
 
 pub(super) use answers::{Answers, LATER};
 pub(super) use owed::Owed;
