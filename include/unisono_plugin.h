@@ -662,7 +662,7 @@ typedef struct unisono_link_table { /* [handle], but report, address, query, abo
  * CPU and have reach HOST: their memory and flags are plain memory of this process. There the host
  * may run a short program by itself, on the thread that calls, while the stream is idle: it copies,
  * raises flags as SIGNAL does (words, then the counter with release order), looks at flags as WAIT
- * does, and calls what is here. [any]; neither function blocks. */
+ * does, and calls what is here. [any]; no function blocks. */
 #define UNISONO_CPU_INTERFACE "unisono.cpu"
 typedef struct unisono_cpu_table { /* since 1.2 */
   uint32_t struct_size;
@@ -671,10 +671,10 @@ typedef struct unisono_cpu_table { /* since 1.2 */
   void (*ring)(unisono_instance instance, const uint64_t *bells, uint32_t count);
   /* What a REDUCE does, with the same bits. Anything but OK: nothing was done. */
   unisono_status (*reduce)(unisono_instance instance, const unisono_command_reduce *command);
-  /* Since 1.9, optional. What a REDUCE of this type and reduction does with one run of elements, undivided and with the
-   * same bits, as a function and the context that it is called with: for runs so short that a command for each would
-   * take longer. It may be called [any], as often as there are calls, until the instance is destroyed. Anything but OK:
-   * there is none. */
+  /* Since 1.9, optional. What a REDUCE of this type and reduction does with one run of elements, however many, undivided
+   * and with the same bits: a function, and the context that it is called with, so that no command is made for each. It
+   * may call what the plugin likes of its own, and be called [any], by several threads at a time, until the instance is
+   * destroyed, also when that is poisoned. Anything but OK: there is none, and nothing was written. */
   unisono_status (*combiner)(unisono_instance instance, uint16_t dtype, uint16_t reduction,
                              unisono_combine *function, void **context);
 } unisono_cpu_table;

@@ -26,13 +26,13 @@ type CombinerFn = unsafe extern "C" fn(
 /// It is as large as it says, and says that in its first field.
 unsafe fn functions(table: *const abi::CpuTable) -> Option<(Ring, ReduceFn, Option<CombinerFn>)> {
     let until_1_8 = offset_of!(abi::CpuTable, combiner);
-    // SAFETY: the caller's promise; of what is behind the size that it says nothing is read.
+    // SAFETY: the caller's promise; no field is read that ends behind the size that it says.
     unsafe {
         let size = (&raw const (*table).struct_size).read() as usize;
         if size < until_1_8 {
             return None;
         }
-        let combiner = match size > until_1_8 {
+        let combiner = match size >= until_1_8 + size_of::<Option<CombinerFn>>() {
             true => (&raw const (*table).combiner).read(),
             false => None,
         };
@@ -118,9 +118,7 @@ impl Cpu {
         // No record of an error comes with it: only its status is known.
         call_done(self.instance.data().name, "cpu.reduce", |_| status)
     }
-}
 
-impl Cpu {
     /// What a REDUCE of this type and reduction, by their numbers in the contract, does with one run of elements, to be called
     /// without a command for each. `None` where the plugin has no such function: before 1.9 none has.
     #[must_use]
@@ -240,6 +238,7 @@ mod tests {
         };
         let since_1_2 = offset_of!(abi::CpuTable, combiner) as u32;
         assert_eq!(has(&of(since_1_2)), (true, false));
+        assert_eq!(has(&of(since_1_2 + 7)), (true, false), "a part of a field");
         assert_eq!(has(&of(since_1_2 - 8)), (false, false));
         assert_eq!(has(&of(since_1_2 + 64)), (true, true), "and more");
         let holes = abi::CpuTable {

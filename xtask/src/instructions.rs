@@ -129,8 +129,8 @@ fn write(table: &str, valgrind: &str) -> Result<()> {
         "# Instructions of a call\n\n\
          Commit {}, {}, on {}; {}, {valgrind}. Repeat with `cargo xtask instructions --page`.\n\n\
          What the thread of one of two ranks on CPUs takes from its call to its return, when the other one is in\n\
-         the call already: no waiting, and no instructions of the kernel's. `alone` is a world of one, `tcp` goes\n\
-         over TCP within the machine. Bytes are those of a block. Valgrind's CPU has AVX2 at most. What is counted and why:\n\
+         the call already: no waiting, and no instructions of the kernel's. `alone` is a world of one, `of_four` one of\n\
+         four ranks on two cores, `tcp` goes over TCP within the machine. Bytes are those of a block. Valgrind's CPU has AVX2 at most. What is counted and why:\n\
          [`tests/instructions`](../../tests/instructions/benches/calls/main.rs).\n\n{table}",
         commit(),
         today(),

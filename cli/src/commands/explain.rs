@@ -100,7 +100,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             )?;
         } else if template.shows_puts() {
             output::print(
-                "What all need a rank writes once, into memory that all map, and the others read it there.\n",
+                "What others need a rank writes once, into memory that all map, and they read it there.\n",
             )?;
         } else {
             output::print(&communicator.memory_paths().to_string())?;

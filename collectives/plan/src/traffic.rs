@@ -118,6 +118,11 @@ mod tests {
             shown, other,
             "a block of each input, and the result of each"
         );
+        for op in [Op::ReduceScatter, Op::AllToAll] {
+            let [shown, other] = [Algorithm::MeshShared, Algorithm::MeshOneShot]
+                .map(|algorithm| of(algorithm, op, false, 4000));
+            assert_eq!(shown, other, "{op}: a block of each input");
+        }
         let ring = of(Algorithm::RingShared, Op::AllReduce, false, 4000);
         assert_eq!(ring[&(1, 2)], 3000 + 1000, "sums on their way, and one");
         assert_eq!(ring[&(2, 1)], 1000, "one, that all read");

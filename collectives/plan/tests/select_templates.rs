@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use unisono_plan::cost::{Fabric, Link, Node, Port, Rate, Reads, Speeds, Templates, predict};
+use unisono_plan::cost::{
+    Fabric, Link, Node, Port, Rate, Reads, Speeds, Templates, Uncached, predict,
+};
 use unisono_plan::select::{Front, Override, Overrides, Plan, Request, select};
 use unisono_plan::template::{
     Family, Hierarchical, Level, Order, Ring, Rings, Route, Routes, Tree, Trees,
@@ -226,6 +228,10 @@ fn interleaved_ranks_get_an_order_that_only_counts_where_it_matters() {
         call_ps: 0,
         rate: slow,
         copied_from_memory: slow,
+        alone: Uncached {
+            held: 0,
+            rate: slow,
+        },
         of_own_core: slow,
         from_one: slow,
         from_memory: slow,

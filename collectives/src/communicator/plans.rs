@@ -237,9 +237,7 @@ impl Shared {
                 key.dtype.code()
             },
             reduction: key.op().map_or(0, ReduceOp::code),
-            combiner: (self.lane.cpu.as_ref())
-                .zip(key.op().filter(|_| runs_directly))
-                .and_then(|(cpu, op)| cpu.combiner(key.dtype.code(), op.code())),
+            combiner: None,
             divisor: match key.op() {
                 Some(ReduceOp::Avg) if self.size() > 1 => self.size(),
                 _ => 0,
@@ -277,7 +275,15 @@ impl Shared {
             let planned = planned(program);
             let direct = runs_directly.then(|| Direct::of(&planned, self.lane.posted, answered));
             let direct = direct.flatten();
-            Planned { direct, ..planned }
+            let cpu = self.lane.cpu.as_ref().filter(|_| direct.is_some());
+            let combiner = cpu
+                .zip(key.op())
+                .and_then(|(cpu, op)| cpu.combiner(key.dtype.code(), op.code()));
+            Planned {
+                combiner,
+                direct,
+                ..planned
+            }
         };
         let may_be = self.all_cpus && bytes <= UNANSWERED && in_slots;
         let unanswered = may_be.then(|| program.unanswered()).flatten();

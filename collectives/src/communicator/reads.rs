@@ -7,7 +7,7 @@ use unisono_abi::command_kind::READ;
 use unisono_hal::{
     Device, DeviceKind, ExportKind, Memory, MemoryKind, MemoryRequest, Place, SupportQuery,
 };
-use unisono_plan::cost::{Rate, Reads};
+use unisono_plan::cost::{Rate, Reads, Uncached};
 
 use crate::options::InitOptions;
 
@@ -31,6 +31,13 @@ const OF_OWN_CORE_BYTES_PER_SECOND: u64 = 10_000_000_000;
 /// What a core copies past its caches out of memory: on an EPYC 7003 one alone moves 10.5 GB/s
 /// (`cargo bench -p unisono-plugin-host -- copy/streaming`, 64 MiB). It is taken as less, since others do the same.
 const COPIED_BYTES_PER_SECOND: u64 = 9_000_000_000;
+/// What it takes besides to read what caches do not hold, and how much these hold: all_to_alls of 8 MiB take 0.74, 1.9 and 5.8
+/// ms among two, four and eight ranks, of 64 MiB 8.6, 23 and 51 (`--ops all_to_all --ranks 2,4,8 --sizes 8M,16M,32M,64M`
+/// with `mesh_read` forced). Of others' processors nothing is known.
+const ALONE: Uncached = Uncached {
+    held: 48 << 20,
+    rate: Rate::bytes_per_second(6_500_000_000),
+};
 /// What is added up when it has been read. Out of its second-level cache a Xeon adds 38 GB/s of f32, an EPYC 7002 32 GB/s
 /// (`cargo xtask reduction`, operands of 256 KiB, a third of what is read and written). It is less here, since one
 /// operand of all, the rank's own input, comes from memory.
@@ -60,6 +67,13 @@ pub(super) fn speed() -> Reads {
         // It is no more than what the system copies of a peer's.
         from_memory: Rate::bytes_per_second(BYTES_PER_SECOND),
         copied_from_memory: Rate::bytes_per_second(COPIED_BYTES_PER_SECOND),
+        alone: match unisono_copy::hands_lines_on() {
+            true => ALONE,
+            false => Uncached {
+                rate: Rate::UNKNOWN,
+                ..ALONE
+            },
+        },
         added: Rate::bytes_per_second(ADDED_BYTES_PER_SECOND),
         summed: Rate::bytes_per_second(SUMMED_BYTES_PER_SECOND),
         from_cache: Rate::bytes_per_second(CACHED_BYTES_PER_SECOND),

@@ -7,7 +7,7 @@ use unisono_abi::{Combine, CommandReduce};
 use crate::{Instance, raw};
 
 /// An instance whose devices are the CPU. Offered from [`Instance::interface`] by
-/// [`cpu_interface`]. Any thread may call, at any time; neither function blocks.
+/// [`cpu_interface`]. Any thread may call, at any time; no function blocks.
 pub trait CpuInstance: Instance {
     /// After flags were raised: wakes whom SIGNALs with these bells would wake.
     ///
@@ -24,9 +24,9 @@ pub trait CpuInstance: Instance {
     #[allow(unsafe_code, reason = "commands carry addresses")]
     unsafe fn reduce(&self, command: &CommandReduce) -> bool;
 
-    /// What a REDUCE of this type and reduction, by their numbers in the contract, does with one run of elements, undivided
-    /// and with the same bits: for runs so short that a command for each would take longer. `None`: there is no such
-    /// function, and each comes as a command. Since 1.9.
+    /// What a REDUCE of this type and reduction, by their numbers in the contract, does with one run of elements, however many,
+    /// undivided and with the same bits, so that no command is made for each. `None`: there is no such function, and each
+    /// comes as a command. What was given out is called when the instance is poisoned, too. Since 1.9.
     fn combiner(&self, dtype: u16, reduction: u16) -> Option<Combiner> {
         let _ = (dtype, reduction);
         None
@@ -37,10 +37,20 @@ pub trait CpuInstance: Instance {
 /// A panic there ends the process, as in any `extern "C"` function.
 #[derive(Clone, Copy, Debug)]
 pub struct Combiner {
-    /// `dst[i] = a[i] combined with b[i]`, where `dst` may be `a` or `b`.
-    pub function: Combine,
-    /// Its first argument.
-    pub context: *mut c_void,
+    pub(crate) function: Combine,
+    pub(crate) context: *mut c_void,
+}
+
+impl Combiner {
+    /// A function, `dst[i] = a[i] combined with b[i]`, where `dst` may be `a` or `b`, and its first argument.
+    ///
+    /// # Safety
+    /// The function may be called with the context from any thread, by several at a time, for as long as the instance lives.
+    #[allow(unsafe_code, reason = "the context is an address")]
+    #[must_use]
+    pub unsafe fn new(function: Combine, context: *mut c_void) -> Self {
+        Self { function, context }
+    }
 }
 
 /// The table of a CPU's instance, if that is what `id` asks for; else NULL.

@@ -97,10 +97,8 @@ impl CpuInstance for HostInstance {
 
     fn combiner(&self, dtype: u16, reduction: u16) -> Option<Combiner> {
         let kernel = self.config.kernel(dtype, reduction)?;
-        Some(Combiner {
-            function: stream::combine,
-            context: (&raw const *kernel).cast_mut().cast(),
-        })
+        // SAFETY: the kernel is the function's, which only reads it, and stays where it is for as long as the instance lives.
+        Some(unsafe { Combiner::new(stream::combine, (&raw const *kernel).cast_mut().cast()) })
     }
 }
 

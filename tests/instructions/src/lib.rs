@@ -9,7 +9,7 @@
 //! budget follows.
 
 /// What each call that is counted may cost.
-pub const BUDGETS: [Budget; 32] = [
+pub const BUDGETS: [Budget; 33] = [
     Budget::new("send", 4, 540),
     Budget::new("send", 1024, 850),
     Budget::new("recv", 4, 580),
@@ -37,10 +37,11 @@ pub const BUDGETS: [Budget; 32] = [
     Budget::new("recv_tcp", 64, 2_410),
     Budget::new("all_reduce_tcp", 64, 5_470),
     Budget::new("barrier_tcp", 0, 4_840),
-    Budget::new("all_reduce_of_four", 4, 2_110),
-    Budget::new("all_gather_of_four", 4, 1_770),
-    Budget::new("reduce_scatter_of_four", 4, 2_190),
-    Budget::new("barrier_of_four", 0, 1_470),
+    Budget::new("all_reduce_of_four", 4, 2_030),
+    Budget::new("all_gather_of_four", 4, 1_690),
+    Budget::new("reduce_scatter_of_four", 4, 2_110),
+    Budget::new("all_to_all_of_four", 4, 1_930),
+    Budget::new("barrier_of_four", 0, 1_440),
     Budget::new("all_reduce_alone", 4, 510),
 ];
 

@@ -79,11 +79,21 @@ fn calls_are_right(world: &Communicator, counts: &[usize], rounds: usize) {
                 .reduce_scatter(&data, &mut part, ReduceOp::Sum)
                 .expect("reduce_scatter");
             assert!((0..count).all(|at| part[at] == expected(begin + at)));
+            let mut summed = data.clone();
+            world
+                .reduce_scatter_in_place(&mut summed, ReduceOp::Sum)
+                .expect("reduce_scatter in place");
+            assert!((0..count).all(|at| summed[begin + at] == expected(begin + at)));
 
-            world.all_to_all_in_place(&mut data).expect("all_to_all");
+            let mut got = vec![0; data.len()];
+            world.all_to_all(&data, &mut got).expect("all_to_all");
+            world
+                .all_to_all_in_place(&mut data)
+                .expect("all_to_all in place");
             let from = |from: u32, at| given(from, begin + at, round);
             let expected = (0..ranks).flat_map(|rank| (0..count).map(move |at| from(rank, at)));
-            assert!(expected.eq(data.iter().copied()));
+            assert!(expected.eq(got.iter().copied()));
+            assert_eq!(got, data);
 
             if round % 3 == 0 {
                 world.barrier().expect("barrier");
@@ -230,12 +240,19 @@ fn threads_and_streams(count: usize, all_reduce: Algorithm, swap_slots: Option<b
                 let own = |at| given(rank, at, round);
                 let expected = |at: usize| given((at / count) as u32, at % count, round);
                 let sum = |at| (0..3).map(|from| given(from, at, round)).sum::<u64>();
+                let begin = rank as usize * count;
+                let of_all = |at: usize| given((at / count) as u32, begin + at % count, round);
                 if is_streams {
                     let buffer = |len| world.buffer::<u64>(len).expect("a buffer");
                     let (mut send, mut data) = (buffer(count), buffer(count));
                     (0..count).for_each(|at| (send[at], data[at]) = (own(at), own(at)));
                     let gathered = on.all_gather(send, buffer(3 * count)).expect("it starts");
                     let summed = on.all_reduce(data, ReduceOp::Sum).expect("it starts");
+                    let mut send = buffer(3 * count);
+                    (0..3 * count).for_each(|at| send[at] = own(at));
+                    let exchanged = on.all_to_all(send, buffer(3 * count)).expect("it starts");
+                    let (_, exchanged) = exchanged.wait().expect("all_to_all");
+                    assert!((0..3 * count).all(|at| exchanged[at] == of_all(at)));
                     let (_, all) = gathered.wait().expect("all_gather");
                     assert!((0..3 * count).all(|at| all[at] == expected(at)));
                     let data = summed.wait().expect("all_reduce");
@@ -249,6 +266,9 @@ fn threads_and_streams(count: usize, all_reduce: Algorithm, swap_slots: Option<b
                         .all_reduce_in_place(&mut data, ReduceOp::Sum)
                         .expect("all_reduce");
                     assert!((0..count).all(|at| data[at] == sum(at)));
+                    let send: Vec<u64> = (0..3 * count).map(own).collect();
+                    world.all_to_all(&send, &mut all).expect("all_to_all");
+                    assert!((0..3 * count).all(|at| all[at] == of_all(at)));
                 }
             }
             world.finalize().expect("finalize");
@@ -276,6 +296,16 @@ fn blocks_of_different_sizes_are_shown_too() {
                     *got == given(from as u32, at, round)
                 };
                 assert!(expected.zip(&all).all(is_right));
+                let whole: Vec<u64> = (0..all.len())
+                    .map(|at| given(world.rank(), at, round))
+                    .collect();
+                let mut sums = vec![0; own.len()];
+                world
+                    .reduce_scatter_v(&whole, &mut sums, &counts, ReduceOp::Sum)
+                    .expect("reduce_scatter_v");
+                let begin: usize = counts[..world.rank() as usize].iter().sum();
+                let sum = |at| (0..4).map(|from| given(from, at, round)).sum::<u64>();
+                assert!((0..sums.len()).all(|at| sums[at] == sum(begin + at)));
             }
             world.finalize().expect("finalize");
         },

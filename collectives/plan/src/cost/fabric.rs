@@ -46,6 +46,10 @@ const HANDED: (u128, u128) = (7, 20);
 /// what was chosen without this, once 1.03 times (`--ranks 3,4,5,6,7,8 --ops reduce_scatter --sizes 1M,2M,4M,16M,64M`, in
 /// turns with the build before it).
 const ADDED_ON: (u128, u128) = (17, 20);
+/// Slots of one partner stay in its core's cache. By pairs all_to_alls of 4 to 64 MiB took 0.81 to 1.04 of what was predicted
+/// without this, among four and eight ranks on two cores of a Xeon with AMX-FP16 (`--ranks 4,8 --ops all_to_all --sizes
+/// 4M,16M,64M` with `pairwise` forced, beside `unisono explain`).
+const BY_PAIRS: (u128, u128) = (7, 8);
 /// As many bytes make the mean of two rates exact enough.
 const READ_SAMPLE: u128 = 1 << 30;
 /// Puts of each rank of a ring whose sums are shown that are under way: two to its neighbour, and two shown.
@@ -192,6 +196,8 @@ pub struct Reads {
     pub from_memory: Rate,
     /// The same to copy them to a slot.
     pub copied_from_memory: Rate,
+    /// What nobody else reads, where caches do not hold it.
+    pub alone: Uncached,
     /// Bytes added up that have just been read, hence lie in the core's cache.
     pub added: Rate,
     /// Bytes of a rank's own operand of them, and of the sums, where no cache holds these.
@@ -199,6 +205,24 @@ pub struct Reads {
     /// Bytes read from the first-level cache of the core that has just written them: each line comes from there, and has
     /// to be taken back when that core writes it again.
     pub from_cache: Rate,
+}
+
+/// What it takes to read what caches do not hold, beside what it takes to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Uncached {
+    /// Bytes of all ranks' messages together that caches hold.
+    pub held: u64,
+    /// By the bytes of the rest. Unknown where there is nothing besides.
+    pub rate: Rate,
+}
+
+impl Uncached {
+    /// For `part` of each rank's `bytes`, where so many ranks have as much.
+    pub(super) fn time_ps(&self, part: Ratio, bytes: Ratio, ranks: u32) -> u128 {
+        let beyond = beyond(self.held.into(), bytes, ranks);
+        let part = beyond.times(part.num).over(part.den);
+        self.rate.time(part.times(bytes.den).over(bytes.num.max(1)))
+    }
 }
 
 impl Reads {
@@ -494,6 +518,10 @@ impl Fabric {
             from_one: reads.from_one.shared(self.crowd),
             from_memory: reads.from_memory.shared(self.crowd),
             copied_from_memory: reads.copied_from_memory.shared(self.crowd),
+            alone: Uncached {
+                rate: reads.alone.rate.shared(self.crowd),
+                ..reads.alone
+            },
             added: reads.added.shared(self.crowd),
             summed: reads.summed.shared(self.crowd),
             // Once for all of a core: then its own cache has them.
@@ -564,9 +592,18 @@ impl Fabric {
     /// What of the time that links take it takes a ring to add up a message that no cache holds: [`ADDED_ON`] where cores
     /// hand lines on and ranks share them.
     pub(super) fn added_on(&self, bytes: Ratio) -> Ratio {
+        self.of_long(bytes, ADDED_ON)
+    }
+
+    /// The same of an all_to_all by pairs: [`BY_PAIRS`].
+    pub(super) fn by_pairs(&self, bytes: Ratio) -> Ratio {
+        self.of_long(bytes, BY_PAIRS)
+    }
+
+    fn of_long(&self, bytes: Ratio, (num, den): (u128, u128)) -> Ratio {
         let is_long = self.on_a_core(bytes) > 2 * self.core_cache;
         match self.hands_on && self.shares_cores() && self.mesh.by_core && is_long {
-            true => Ratio::new(ADDED_ON.0, ADDED_ON.1),
+            true => Ratio::new(num, den),
             false => Ratio::new(1, 1),
         }
     }
@@ -660,9 +697,14 @@ pub(super) fn beyond_cache(bytes: Ratio) -> Ratio {
 
 /// What of each rank's `bytes` is in no cache of the machine, where so many ranks have as much.
 pub(super) fn in_memory(bytes: Ratio, ranks: u32) -> Ratio {
+    beyond(SHARED_CACHE, bytes, ranks)
+}
+
+/// The same where caches hold so many bytes of all ranks' together.
+fn beyond(held: u128, bytes: Ratio, ranks: u32) -> Ratio {
     let ranks = u128::from(ranks);
     let all = bytes.times(ranks);
-    let held = SHARED_CACHE * all.den;
+    let held = held * all.den;
     Ratio::new(all.num.saturating_sub(held), all.den * ranks)
 }
 

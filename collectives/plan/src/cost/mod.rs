@@ -25,7 +25,7 @@ use crate::algorithms::{Algorithm, Unsupported};
 use crate::ir::Op;
 
 pub use bandwidth::{BusFactor, bus_factor};
-pub use fabric::{Fabric, FabricError, Link, Node, Port, Reads, Speeds, exceeds_caches};
+pub use fabric::{Fabric, FabricError, Link, Node, Port, Reads, Speeds, Uncached, exceeds_caches};
 pub use measured::{Measurements, PlanName, Point};
 use phases::{Near, Overlap, Phase};
 pub use rate::{Picoseconds, Rate};

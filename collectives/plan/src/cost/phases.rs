@@ -268,6 +268,9 @@ pub(super) fn work(
     if adds_on {
         takes(fabric.added_on(message.s));
     }
+    if algorithm == Algorithm::Pairwise {
+        takes(fabric.by_pairs(message.s));
+    }
     if near != Near::Apart && algorithm.goes_by_neighbours() {
         takes(Ratio::new(NEAR.0, NEAR.1));
     }

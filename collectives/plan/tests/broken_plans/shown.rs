@@ -6,7 +6,11 @@ use super::*;
 
 /// The program of one rank, broken, is refused.
 fn refused(break_it: impl FnOnce(&mut Program)) -> VerifyError {
-    let mut plan = plan(Algorithm::MeshShared, Op::AllGather, 4);
+    refused_of(Op::AllGather, break_it)
+}
+
+fn refused_of(op: Op, break_it: impl FnOnce(&mut Program)) -> VerifyError {
+    let mut plan = plan(Algorithm::MeshShared, op, 4);
     check_shown(&plan[1]).unwrap();
     break_it(&mut plan[1]);
     check_shown(&plan[1]).expect_err("a broken plan was accepted")
@@ -33,14 +37,15 @@ fn a_put_to_the_same_rank_twice() {
     assert_eq!(error.step, Some(1));
 }
 
-/// The signals of a barrier are shown, too.
+/// The signals of a barrier are shown, too, and all that a rank has for the others of an all_to_all or a reduce_scatter.
 #[test]
-fn a_signal_that_is_missing() {
-    let mut plan = plan(Algorithm::MeshShared, Op::Barrier, 4);
-    check_shown(&plan[1]).unwrap();
-    let put = find(&plan[1], 2, is_put);
-    plan[1].steps.remove(put);
-    check_shown(&plan[1]).expect_err("a broken plan was accepted");
+fn a_put_of_all_that_is_missing() {
+    for op in [Op::Barrier, Op::AllToAll, Op::ReduceScatter] {
+        refused_of(op, |program| {
+            let put = find(program, 2, is_put);
+            program.steps.remove(put);
+        });
+    }
 }
 
 #[test]

@@ -70,8 +70,9 @@ fn ranks_that_share_cores_show_what_all_need() {
     }
     // What is for each of the others comes in one line, or to each by itself.
     for op in [Op::ReduceScatter, Op::AllToAll] {
-        for (bytes, is_shown) in [(4, true), (32, true), (64, false), (MIB, false)] {
-            for ranks in [4, 8] {
+        let sizes = [33, 48, 64, 256, 1 << 10, 16 << 10, MIB, 64 * MIB].map(|bytes| (bytes, false));
+        for (bytes, is_shown) in [(4, true), (32, true)].into_iter().chain(sizes) {
+            for ranks in [4, 5, 8] {
                 let plan = chosen(&shares(ranks), op, bytes);
                 assert_eq!(plan == shown, is_shown, "{op} {bytes}, {ranks} ranks");
             }
@@ -80,7 +81,13 @@ fn ranks_that_share_cores_show_what_all_need() {
     let at_once = Plan::Flat(Algorithm::MeshSharedOneShot);
     assert_eq!(chosen(&shares(8), Op::AllReduce, 8), at_once);
     assert_eq!(chosen(&shares(8), Op::AllReduce, 64 << 10), shown);
-    for op in [Op::AllGather, Op::AllReduce, Op::Barrier] {
+    for op in [
+        Op::AllGather,
+        Op::AllReduce,
+        Op::ReduceScatter,
+        Op::AllToAll,
+        Op::Barrier,
+    ] {
         let two = chosen(&shares(2), op, 8);
         assert_eq!(two, Plan::Flat(Algorithm::MeshOneShot), "{op}");
     }

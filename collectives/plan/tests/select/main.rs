@@ -2,7 +2,7 @@
 
 use unisono_plan::cost::{
     Fabric, FabricError, Link, Measurements, Node, Picoseconds, PlanName, Point, Port, Rate, Reads,
-    Speeds, bus_factor, predict,
+    Speeds, Uncached, bus_factor, predict,
 };
 use unisono_plan::select::{Override, Overrides, Plan, Request, SelectError, Selection, select};
 use unisono_plan::template::Family;

@@ -13,6 +13,10 @@ fn with_own_core(ranks: u32, of_own_core: u64) -> Fabric {
         call_ps: 1_000_000,
         rate: Rate::bytes_per_second(6_000_000_000),
         copied_from_memory: Rate::bytes_per_second(9_000_000_000),
+        alone: Uncached {
+            held: 48 * MIB,
+            rate: Rate::UNKNOWN,
+        },
         of_own_core: Rate::bytes_per_second(of_own_core),
         from_one: Rate::bytes_per_second(5_000_000_000),
         from_memory: Rate::bytes_per_second(6_000_000_000),
@@ -139,4 +143,39 @@ fn what_is_handed_on_is_read_when_it_has_left_the_caches() {
     };
     assert!(took(2 * MIB, true) * 10 > took(2 * MIB, false) * 12);
     assert_eq!(took(4 * MIB, true), took(4 * MIB, false));
+}
+
+/// What nobody else reads is read as long as caches hold all ranks' together, and passes slots where that costs more than it
+/// saves.
+#[test]
+fn an_all_to_all_that_no_cache_holds_passes_slots_where_reads_cost_more_there() {
+    let fabric = |ranks, rate| {
+        let reads = Reads {
+            alone: Uncached {
+                held: 48 * MIB,
+                rate,
+            },
+            ..readable(ranks).reads().unwrap()
+        };
+        shared_memory(ranks, 2).with_reads(Ok(reads))
+    };
+    let slow = Rate::bytes_per_second(5_000_000_000);
+    let took = |bytes, rate| {
+        let fabric = fabric(2, rate);
+        time(Algorithm::MeshRead, Op::AllToAll, bytes, 1, &fabric)
+    };
+    // Of 64 MiB of each of two ranks 40 are held by none, of which 20 are another's: at 5 GB/s 200 ps a byte.
+    let longer = |bytes| took(bytes, slow) - took(bytes, Rate::UNKNOWN);
+    assert_eq!(longer(24 * MIB), 0);
+    assert_near(longer(64 * MIB), u128::from(20 * MIB) * 200);
+    let chosen = |rate| {
+        let got = select(
+            &request(Op::AllToAll, 64 * MIB),
+            &fabric(2, rate),
+            &Overrides::NONE,
+        );
+        got.unwrap().winner().plan
+    };
+    assert_eq!(chosen(Rate::UNKNOWN), Plan::Flat(Algorithm::MeshRead));
+    assert_eq!(chosen(slow), Plan::Flat(Algorithm::MeshOneShot));
 }

@@ -307,7 +307,7 @@ impl Peer {
         self.shown_by(own, from, self.shown, bytes)
     }
 
-    /// The flag of a group of no more bytes than a small put, by where the first is, and where the group lies.
+    /// The flag of a group, by where the first is, and where the group lies if it is no longer than a small put.
     #[inline(always)]
     fn shown_by(&self, own: &Own, first: ShownFrom, group: u64, bytes: u64) -> (Line, u64) {
         let number = modulo(group, own.flags.into());

@@ -63,18 +63,18 @@ unsafe extern "C" fn combiner<I: CpuInstance>(
 ) -> Status {
     // SAFETY: as above.
     unsafe {
-        let (Some(handle), Some(function), Some(context)) = (
-            borrow::<InstanceHandle<I>>(instance.0),
-            function.as_mut(),
-            context.as_mut(),
-        ) else {
+        let Some(handle) = borrow::<InstanceHandle<I>>(instance.0) else {
             return status::INVALID;
         };
+        if function.is_null() || context.is_null() {
+            return status::INVALID;
+        }
         guard_value(&handle.poison, status::POISONED, || {
             let Some(combiner) = handle.instance.combiner(dtype, reduction) else {
                 return status::UNSUPPORTED;
             };
-            (*function, *context) = (Some(combiner.function), combiner.context);
+            function.write(Some(combiner.function));
+            context.write(combiner.context);
             status::OK
         })
     }

@@ -11,7 +11,8 @@ use super::transfer::{Progress, at, overlap, partly_overlap, wants_streaming};
 use crate::config::Config;
 use crate::reduce::{Dtype, Kernel};
 
-/// Elements of which so few are combined at once that what there is to decide for many would take longer.
+/// Elements of which so few are combined at once that what there is to decide for many would take longer. For hosts that do
+/// not call [`combine`], and what they divide.
 const FEW: u64 = 1024;
 
 /// Refuses what no kernel can do or what would give wrong results.

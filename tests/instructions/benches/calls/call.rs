@@ -66,6 +66,7 @@ pub const BARRIER_TCP: Call = over_tcp("barrier_tcp", BARRIER);
 pub const ALL_REDUCE_OF_FOUR: Call = of_four("all_reduce_of_four", ALL_REDUCE);
 pub const ALL_GATHER_OF_FOUR: Call = of_four("all_gather_of_four", ALL_GATHER);
 pub const REDUCE_SCATTER_OF_FOUR: Call = of_four("reduce_scatter_of_four", REDUCE_SCATTER);
+pub const ALL_TO_ALL_OF_FOUR: Call = of_four("all_to_all_of_four", of_root("", all_to_all));
 pub const BARRIER_OF_FOUR: Call = of_four("barrier_of_four", BARRIER);
 pub const ALL_REDUCE_ALONE: Call = Call {
     ranks: 1,
@@ -91,7 +92,8 @@ const fn over_tcp(name: &'static str, call: Call) -> Call {
     }
 }
 
-/// Of ranks that share cores, as more than two do on the machines where this is counted: what they put is shown.
+/// Of ranks that share cores, where there are fewer than four: what they put is shown. With more cores it is counted where each
+/// has one of its own, and takes less.
 const fn of_four(name: &'static str, call: Call) -> Call {
     Call {
         name,
@@ -141,6 +143,10 @@ fn all_gather(side: &mut Side) -> unisono::Result<()> {
 
 fn reduce_scatter(side: &mut Side) -> unisono::Result<()> {
     (side.world).reduce_scatter(&side.blocks, &mut side.result, ReduceOp::Sum)
+}
+
+fn all_to_all(side: &mut Side) -> unisono::Result<()> {
+    side.world.all_to_all_in_place(&mut side.blocks)
 }
 
 fn barrier(side: &mut Side) -> unisono::Result<()> {

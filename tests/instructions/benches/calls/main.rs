@@ -5,8 +5,8 @@
 //! threads do meanwhile is not in it, nor what the kernel does.
 //!
 //! Ranks are threads. How long a rank waits is no matter of the call, so nobody may wait in what is counted:
-//! the other rank always comes first, and keeps polling until the counted one comes. What this one needs
-//! of it is there by then. So all calls can be counted, also those that no rank can leave alone, and each run
+//! the other ranks always come first, and keep polling until the counted one comes. What this one needs
+//! of them is there by then. So all calls can be counted, also those that no rank can leave alone, and each run
 //! gives the same count.
 //!
 //! A count holds for a compiler, a C library and a CPU: the kernels of the host plugin and `memcpy` are chosen by
@@ -62,6 +62,7 @@ use turn::Turn;
 #[bench::all_reduce_of_four_4(args = (ALL_REDUCE_OF_FOUR, 4), config = within(ALL_REDUCE_OF_FOUR, 4))]
 #[bench::all_gather_of_four_4(args = (ALL_GATHER_OF_FOUR, 4), config = within(ALL_GATHER_OF_FOUR, 4))]
 #[bench::reduce_scatter_of_four_4(args = (REDUCE_SCATTER_OF_FOUR, 4), config = within(REDUCE_SCATTER_OF_FOUR, 4))]
+#[bench::all_to_all_of_four_4(args = (ALL_TO_ALL_OF_FOUR, 4), config = within(ALL_TO_ALL_OF_FOUR, 4))]
 #[bench::barrier_of_four_0(args = (BARRIER_OF_FOUR, 0), config = within(BARRIER_OF_FOUR, 0))]
 #[bench::all_reduce_alone_4(args = (ALL_REDUCE_ALONE, 4), config = within(ALL_REDUCE_ALONE, 4))]
 fn counted(mut turn: Box<Turn>) -> Box<Turn> {

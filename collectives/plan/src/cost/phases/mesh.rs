@@ -159,7 +159,8 @@ pub(super) fn windows(work: &mut Work, op: Op, m: &Message<'_>) {
 /// operating system. The root of a broadcast copies while others read: the slower sets the pace. What is reduced is added
 /// up when it has been read. What several read, each of them brings from memory where no cache holds it; what passes slots
 /// is brought from there once, by whoever fills them (measured on an EPYC 7003 of 2 cores, with either mesh forced:
-/// `unisono bench all_gather --ranks 8 -b 16M -e 64M -f 4 --dirty`). Of an all_to_all each byte is one rank's to read.
+/// `unisono bench all_gather --ranks 8 -b 16M -e 64M -f 4 --dirty`). Of an all_to_all each byte is one rank's to read, which
+/// has a rate of its own.
 pub(super) fn reads(work: &mut Work, op: Op, m: &Message<'_>) {
     let mesh = m.fabric.mesh;
     let Some(reads) = m.fabric.crowded_reads() else {
@@ -195,9 +196,11 @@ pub(super) fn reads(work: &mut Work, op: Op, m: &Message<'_>) {
         work.added_ps += reads.added.time(m.rest) + reads.summed.time(in_memory_of(m.share));
     }
     // What is read and kept as it is, the sums of all others too.
-    if !op.reduces() && op != Op::AllToAll || op == Op::AllReduce {
-        work.stalled_ps += rate.time(in_memory_of(all));
-    }
+    work.stalled_ps += match op {
+        Op::AllToAll => reads.alone.time_ps(all, m.s, m.fabric.ranks()),
+        Op::ReduceScatter | Op::Reduce { .. } => 0,
+        _ => rate.time(in_memory_of(all)),
+    };
     if op == Op::AllReduce {
         work.signals(mesh, 1);
         work.rounds(read, 1, bytes, Overlap::Latency);
@@ -206,14 +209,14 @@ pub(super) fn reads(work: &mut Work, op: Op, m: &Message<'_>) {
 
 /// A put of so many bytes at most lies where it is looked for what tells of it.
 const WITH_ITS_SIGNAL: u128 = 1 << 10;
-/// The same of one that comes in one line with that. Whatever each rank has for all others, it shows all of it in such a line
-/// where it would put each its own: with two ranks on each core of a Xeon with AMX-FP16 all_to_alls of 4 B take 0.95 of the
-/// time so, with four all_to_alls 0.97 and reduce_scatters 0.92; of 64 B and more it takes as long or longer, up to 1.7 times
-/// (`cargo xtask peers -- --dirty --ranks 4,8 --ops all_to_all,reduce_scatter --sizes 4,64,1K,16K` with `mesh_shared` and
-/// `mesh_one_shot` forced).
+/// The same of one that comes in one line with that: the arena's `INLINE`. Whatever each rank has for all others, it shows
+/// all of it in such a line where it would put each its own. Of one f32 for each rank (16 and 32 B in all) all_to_alls and
+/// reduce_scatters take 0.95 of the time so with two ranks on each core of a Xeon with AMX-FP16, and 0.83 with four; of 64 B
+/// in all and more as long or longer, up to 1.7 times (`cargo xtask peers -- --dirty --ranks 4,8 --ops
+/// all_to_all,reduce_scatter --sizes 4,64,1K,16K` with `mesh_shared` and `mesh_one_shot` forced).
 const IN_ONE_LINE: u128 = 32;
 
-/// The plan of shown puts: each rank's core writes what all need once, and reads what the others have written.
+/// The plan of shown puts: each rank's core writes what others need once, and reads what they have written.
 pub(super) fn shared(work: &mut Work, op: Op, m: &Message<'_>) {
     let mesh = m.fabric.mesh;
     let crowd = m.fabric.crowd;
