@@ -142,7 +142,7 @@ fn threads_that_show_get_what_was_put() {
             },
             |world| {
                 is_shown(&world);
-                calls_are_right(&world, &[1, 4, 7, 128, 129, 70_001], 20);
+                calls_are_right(&world, &[1, 4, 7, 128, 129, 70_001], 12);
                 world.finalize().expect("finalize");
             },
         );
