@@ -249,18 +249,7 @@ pub(super) fn shared(work: &mut Work, op: Op, m: &Message<'_>) {
     }
     let read = read_by_cores(m);
     match op {
-        Op::AllReduce => {
-            work.copied.extend([m.s, m.share]);
-            work.phases.push(Phase {
-                pattern: read,
-                rounds: 1,
-                bytes: m.share,
-                overlap: Overlap::Latency,
-                reduced: m.rest,
-            });
-            work.rounds(read, 1, m.share, Overlap::Latency);
-        }
-        Op::ReduceScatter => {
+        Op::AllReduce | Op::ReduceScatter => {
             work.copied.push(m.s);
             work.phases.push(Phase {
                 pattern: read,
@@ -269,6 +258,10 @@ pub(super) fn shared(work: &mut Work, op: Op, m: &Message<'_>) {
                 overlap: Overlap::Latency,
                 reduced: m.rest,
             });
+            if op == Op::AllReduce {
+                work.copied.push(m.share);
+                work.rounds(read, 1, m.share, Overlap::Latency);
+            }
         }
         Op::AllToAll => {
             work.copied.push(m.s);
