@@ -120,7 +120,7 @@ impl Cpu {
     }
 
     /// What a REDUCE of this type and reduction, by their numbers in the contract, does with one run of elements, to be called
-    /// without a command for each. `None` where the plugin has no such function: before 1.9 none has.
+    /// without a command for each. `None` where the plugin has no such function: before 1.9 none has. Any thread.
     #[must_use]
     pub fn combiner(&self, dtype: u16, reduction: u16) -> Option<Combiner> {
         let (mut function, mut context) = (None, std::ptr::null_mut());

@@ -1,13 +1,15 @@
 //! The optional table `unisono.cpu` as a host sees it: what it gives out to combine.
 #![allow(unsafe_code, reason = "the tests stand where a host stands")]
 
-use std::ffi::c_void;
-use std::ptr::{null, null_mut};
+mod made;
 
-use unisono_plugin::abi::{self, CPU_INTERFACE, CommandReduce, CpuTable, dtype, reduction, status};
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+use made::Made;
+use unisono_plugin::abi::{CPU_INTERFACE, CommandReduce, CpuTable, dtype, reduction, status};
 use unisono_plugin::{
     Combiner, Context, CpuInstance, Instance, NoDevice, NoLink, Plugin, Result, cpu_interface,
-    query,
 };
 
 /// What it adds to each sum, so that the function is seen to have its context.
@@ -71,22 +73,9 @@ unsafe extern "C" fn add(
 fn a_function_is_given_out_for_what_there_is() {
     // SAFETY: static tables, and pointers that are good for each call.
     unsafe {
-        let record = query::<Adds>(1, 0).as_ref().unwrap();
-        let instances = &*record.instance;
-        let info = abi::InstanceInfo {
-            struct_size: size_of::<abi::InstanceInfo>() as u32,
-            param_count: 0,
-            params: null(),
-            host: null(),
-        };
-        let mut instance = abi::Instance::NULL;
-        let made = instances.create.unwrap()(&raw const info, &raw mut instance, null_mut());
-        assert_eq!(made, status::OK);
-        let id = abi::Str {
-            ptr: CPU_INTERFACE.as_ptr().cast(),
-            len: CPU_INTERFACE.len() as u64,
-        };
-        let table = &*instances.get_interface.unwrap()(instance, id).cast::<CpuTable>();
+        let made = Made::of::<Adds>();
+        let instance = made.instance;
+        let table = &*made.interface(CPU_INTERFACE).cast::<CpuTable>();
         assert_eq!(table.struct_size as usize, size_of::<CpuTable>());
         let ask = |dtype, function, context| {
             table.combiner.unwrap()(instance, dtype, reduction::SUM, function, context)
@@ -120,6 +109,6 @@ fn a_function_is_given_out_for_what_there_is() {
         // What was given out goes on.
         add(context, place, place.cast_const(), ones.as_ptr().cast(), 3);
         assert_eq!(sums, [31, 52, 73]);
-        instances.destroy.unwrap()(instance);
+        made.table.destroy.unwrap()(instance);
     }
 }

@@ -1,16 +1,19 @@
 //! The optional table `unisono.dmabuf` as a host sees it.
 #![allow(unsafe_code, reason = "the tests stand where a host stands")]
 
+mod made;
+
 use std::ffi::c_void;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::{null, null_mut};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use made::Made;
 use unisono_plugin::abi::{self, DMABUF_INTERFACE, DmabufTable, Status, status};
 use unisono_plugin::{
     Context, Dmabuf, DmabufInstance, Error, Flush, Instance, NoDevice, NoLink, Plugin, Result,
-    dmabuf_interface, query,
+    dmabuf_interface,
 };
 
 /// Links that note what they are given.
@@ -79,26 +82,10 @@ fn file() -> OwnedFd {
 fn what_makes_no_sense_does_not_come_through() {
     // SAFETY: static tables, and pointers that are good for each call.
     unsafe {
-        let record = query::<Links>(1, 0).as_ref().unwrap();
-        let instances = &*record.instance;
-        let info = abi::InstanceInfo {
-            struct_size: size_of::<abi::InstanceInfo>() as u32,
-            param_count: 0,
-            params: null(),
-            host: null(),
-        };
-        let mut instance = abi::Instance::NULL;
-        let made = instances.create.unwrap()(&raw const info, &raw mut instance, null_mut());
-        assert_eq!(made, status::OK);
-        let ask = |id: &str| {
-            let id = abi::Str {
-                ptr: id.as_ptr().cast(),
-                len: id.len() as u64,
-            };
-            instances.get_interface.unwrap()(instance, id)
-        };
-        assert!(ask("unisono.cpu").is_null());
-        let table = &*ask(DMABUF_INTERFACE).cast::<DmabufTable>();
+        let made = Made::of::<Links>();
+        let instance = made.instance;
+        assert!(made.interface("unisono.cpu").is_null());
+        let table = &*made.interface(DMABUF_INTERFACE).cast::<DmabufTable>();
         assert_eq!(table.struct_size as usize, size_of::<DmabufTable>());
         let (add, remove) = (table.add.unwrap(), table.remove.unwrap());
         let own = file();
@@ -160,7 +147,7 @@ fn what_makes_no_sense_does_not_come_through() {
         let bug = abi::Dmabuf { bytes: 13, ..good };
         assert_eq!(added(&bug), status::INTERNAL);
         assert_eq!(added(&good), status::POISONED);
-        instances.destroy.unwrap()(instance);
+        made.table.destroy.unwrap()(instance);
         // The host's descriptor is the host's still.
         assert!(OwnedFd::from_raw_fd(own.as_raw_fd()).try_clone().is_ok());
         std::mem::forget(own);

@@ -23,8 +23,8 @@ unsafe impl Sync for Static {}
 
 static INSTANCE: OnceLock<abi::InstanceTable> = OnceLock::new();
 static CPU: OnceLock<abi::CpuTable> = OnceLock::new();
-/// Reductions that came as commands.
-static COMMANDS: AtomicU32 = AtomicU32::new(0);
+/// Reductions that came as commands though nothing is divided: those for which there could be a function.
+static UNDIVIDED: AtomicU32 = AtomicU32::new(0);
 
 /// The host plugin, but that its table `unisono.cpu` is as long as before 1.9, and counts.
 extern "C" fn before_1_9(major: u32, minor: u32) -> *const abi::Plugin {
@@ -66,7 +66,10 @@ unsafe extern "C" fn reduce(
     instance: abi::Instance,
     command: *const abi::CommandReduce,
 ) -> abi::Status {
-    COMMANDS.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the caller's command.
+    if unsafe { (*command).divisor } == 0 {
+        UNDIVIDED.fetch_add(1, Ordering::Relaxed);
+    }
     let reduce = CPU.get().and_then(|table| table.reduce);
     // SAFETY: the arguments are the caller's.
     unsafe { reduce.expect("it reduces")(instance, command) }
@@ -104,8 +107,6 @@ fn a_plugin_of_before_1_9_gets_a_command_for_each_reduction() {
             world.finalize().expect("finalize");
         },
     );
-    assert!(
-        COMMANDS.load(Ordering::Relaxed) >= 3 * 2 * 2,
-        "each was one"
-    );
+    // Three ranks make two of each sum, and one of each mean, of one element and of five at least.
+    assert!(UNDIVIDED.load(Ordering::Relaxed) >= 2 * 3 * (2 + 1));
 }

@@ -92,8 +92,8 @@ const fn over_tcp(name: &'static str, call: Call) -> Call {
     }
 }
 
-/// Of ranks that share cores, where there are fewer than four: what they put is shown. With more cores it is counted where each
-/// has one of its own, and takes less.
+/// Of ranks that share cores, where there are fewer than four: what they put is shown. With more, each has one of its own, and
+/// the counts are of another case than the budgets.
 const fn of_four(name: &'static str, call: Call) -> Call {
     Call {
         name,
