@@ -184,10 +184,10 @@ impl Arena {
         self.rings()[0].place(self.ranks, 0) + u64::from(number) * self.small_stride()
     }
 
-    /// Data flags of each ordered pair: F.
+    /// Data flags of each ordered pair: F, a power of two.
     #[must_use]
     pub fn data_flags(&self) -> u32 {
-        self.depth.max(FLAGS)
+        self.depth.max(FLAGS).next_power_of_two()
     }
 
     /// Those of them that are used but between CPUs: a device's batch of commands is then soon the same again, and

@@ -7,6 +7,7 @@ use unisono_hal::{Batch, Cpu, Device, Memory, MemoryKind, MemoryRequest};
 use unisono_plan::Op as PlanOp;
 
 use super::direct::{Answers, Direct, Owed};
+use super::due_bells::DueBells;
 use super::lower::{BATCH, Waiting};
 use super::op::Planned;
 use super::peer::{Load, Own, Peer, Way};
@@ -22,8 +23,8 @@ pub(super) struct Common {
     pub posted: bool,
     /// Where all memory is this CPU's, and links read it: what it may do by itself.
     pub cpu: Option<Cpu>,
-    /// Bells to ring for flags that a direct run has raised; empty between runs.
-    pub bells: Vec<u64>,
+    /// Bells to ring for flags that a direct run has raised; none between runs.
+    pub bells: DueBells,
     /// Whether credits, or what goes along with a later put, may lie in the batches of posted links.
     pub held_back: bool,
     /// Whether a posted link may have something left to do since it was driven last.
@@ -53,13 +54,13 @@ impl Common {
         });
         Self {
             own,
-            peers,
             cpu: Cpu::of(&device).filter(|_| plain),
-            bells: Vec::new(),
+            bells: DueBells::of(&peers),
             held_back: false,
             unsent: false,
             owed: Owed::default(),
             answers: Answers::default(),
+            peers,
             device,
             posted,
             number: 0,
@@ -131,12 +132,12 @@ impl Common {
     #[inline]
     #[allow(unsafe_code, reason = "bells are addresses")]
     pub(super) fn ring(&mut self) {
-        if self.bells.is_empty() {
+        let Some(bells) = self.bells.due() else {
             return;
-        }
+        };
         // SAFETY: bells of peers whose memory the lane keeps imported.
-        unsafe { self.running_cpu().ring(&self.bells) };
-        self.bells.clear();
+        unsafe { self.running_cpu().ring(bells) };
+        self.bells.rung();
     }
 
     /// Whether nothing is owed by ranks that links reach. Takes what has come.

@@ -8,6 +8,7 @@ mod aside;
 mod calls;
 mod common;
 mod direct;
+mod due_bells;
 pub(crate) mod exchanges;
 mod group;
 pub(crate) mod held;

@@ -116,6 +116,9 @@ pub(crate) struct Peer {
     pub received: u64,
     /// Credits that were waited for so far.
     credits: u64,
+    /// Puts between plain memories for which that many make room, all that were sent counted; of this rank itself no end of
+    /// them, and of others none.
+    room_until: u64,
     /// Puts given back so far.
     released: u64,
     /// Bare signals whose waits are owed, oldest first: the words that they must carry.
@@ -313,6 +316,7 @@ impl Peer {
             sent: 0,
             received: 0,
             credits: 0,
+            room_until: 0,
             released: 0,
             owed: VecDeque::new(),
             alongside: Alongside::default(),
@@ -432,6 +436,7 @@ impl Peer {
     /// So many credits were waited for in all.
     pub(super) fn have_credits(&mut self, credits: u64) {
         self.credits = credits;
+        self.set_room();
     }
 
     /// Wait until the peer has given so many credits in all. `beside` the main track
@@ -445,7 +450,7 @@ impl Peer {
     ) {
         if let Some(further) = self.slot_credits {
             self.await_slot(own, stream, further);
-            self.credits = credits;
+            self.have_credits(credits);
             return;
         }
         let flag = own.arena.credit_flag(self.rank);
@@ -464,7 +469,7 @@ impl Peer {
                 _ => stream.wait(signal + flag, signal + counter, None),
             }
         }
-        self.credits = credits;
+        self.have_credits(credits);
     }
 
     /// After a put's slot was written (mapped): tell the peer.

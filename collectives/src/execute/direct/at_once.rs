@@ -185,12 +185,15 @@ impl Running {
                     looks,
                     takes,
                     shown,
-                } if common.take_at_once(op, from, bytes, [looks, takes, shown]) => {
+                } => {
+                    let Some(src) = common.take_at_once(op, from, bytes, [looks, takes, shown])
+                    else {
+                        break;
+                    };
                     let used = match uses {
                         Uses::Nothing => 0,
                         Uses::Copy { dst } => {
                             let dst = common.at(&bases, dst);
-                            let src = common.peers[from as usize].current_plainly();
                             // SAFETY: as for a copy by itself.
                             unsafe { copy(dst, src, bytes) };
                             1
@@ -239,7 +242,7 @@ impl Common {
         let Some(plain) = peer.plain(bytes) else {
             return false;
         };
-        if !peer.has_plain_room(plain) && !has_room(own, peer, plain.rooms()) {
+        if !peer.has_plain_room() && !has_room(own, peer, plain.rooms()) {
             return false;
         }
         let flag = plain.flag_of(peer.sent);
@@ -258,7 +261,7 @@ impl Common {
         // SAFETY: the flag is in the peer's arena, which the lane keeps imported, and the counter in this rank's own; the
         // lane's lock is held and its stream is idle.
         unsafe { flag::raise(flag, counter, words) };
-        self.note(plain.bell);
+        self.bells.note(plain.bell);
         true
     }
 
@@ -266,14 +269,13 @@ impl Common {
     #[inline]
     pub(super) fn put_to_all_at_once(&mut self, op: &Bound<'_>, src: u64, bytes: u32) -> bool {
         let own = &self.own;
+        if u64::from(bytes) > own.small_bytes() {
+            return false;
+        }
         for peer in &mut self.peers {
-            if peer.rank == own.rank {
-                continue;
-            }
-            let Some(plain) = peer.plain(bytes) else {
-                return false;
-            };
-            if !peer.has_plain_room(plain) && !has_room(own, peer, plain.rooms()) {
+            let has_room = peer.has_plain_room()
+                || matches!(peer.plain(bytes), Some(plain) if has_room(own, peer, plain.rooms()));
+            if !has_room {
                 return false;
             }
         }
@@ -286,8 +288,8 @@ impl Common {
         true
     }
 
-    /// Takes the next put of a peer, which may be shown and is the current one then. False, and nothing was done, if it has
-    /// not come.
+    /// Takes the next put of a peer, which may be shown and is the current one then; where it lies. `None`, and nothing was
+    /// done, if it has not come.
     #[inline(always)]
     pub(super) fn take_at_once(
         &mut self,
@@ -295,18 +297,16 @@ impl Common {
         from: u32,
         bytes: u32,
         [looks, takes, shown]: [bool; 3],
-    ) -> bool {
+    ) -> Option<u64> {
         if shown {
             return self.take_shown_at_once(op, from, bytes, takes);
         }
         let own = &self.own;
         let peer = &mut self.peers[from as usize];
-        let Some(plain) = peer.plain(bytes) else {
-            return false;
-        };
+        let plain = peer.plain(bytes)?;
         let words = (peer.compared != op.number).then_some(op.words);
         if !take(peer, plain, words, bytes) {
-            return false;
+            return None;
         }
         peer.compared = op.number;
         if looks {
@@ -315,29 +315,33 @@ impl Common {
         if takes {
             peer.fetch_later(plain, bytes);
         }
-        true
+        Some(peer.current_plainly())
     }
 
     /// The same of a put that is shown. Not inlined: that cost those that are not shown some 20 instructions.
     #[inline(never)]
-    fn take_shown_at_once(&mut self, op: &Bound<'_>, from: u32, bytes: u32, takes: bool) -> bool {
+    fn take_shown_at_once(
+        &mut self,
+        op: &Bound<'_>,
+        from: u32,
+        bytes: u32,
+        takes: bool,
+    ) -> Option<u64> {
         let own = &self.own;
         let peer = &mut self.peers[from as usize];
-        if peer.plain(bytes).is_none() {
-            return false;
-        }
+        peer.plain(bytes)?;
         let words = (peer.compared != op.number).then_some(op.words);
         let twice = op.direct.tells_twice(own, peer);
         let (line, place) = peer.shown_small(own, bytes.into(), twice);
         if !is_told(line, words) {
-            return false;
+            return None;
         }
         peer.compared = op.number;
         peer.take_shown_at(place);
         if takes && !twice {
             peer.fetch_shown_later(own, bytes.into());
         }
-        true
+        Some(place)
     }
 
     /// Gives a put that was taken at once back.
@@ -350,7 +354,7 @@ impl Common {
             let Line { flag, counter } = peer.given();
             // SAFETY: as in `put_at_once`.
             unsafe { flag::raise(flag, counter, None) };
-            self.note(plain.bell);
+            self.bells.note(plain.bell);
         }
     }
 
@@ -380,7 +384,7 @@ fn take(peer: &mut Peer, plain: Plain, words: Option<&[u64; 3]>, bytes: u32) -> 
     let number = plain.flag_of(peer.received);
     let Line { flag, counter } = peer.awaits(number);
     // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
-    let has_come = unsafe { flag::pass(flag, counter, 1, words) };
+    let has_come = unsafe { flag::pass_next(flag, counter, words) };
     if has_come {
         peer.take_at(peer.lies_plainly(plain, bytes));
     }

@@ -15,6 +15,18 @@ struct Line {
     words: [AtomicU64; 3],
 }
 
+impl Line {
+    /// Whether other words than these came with it.
+    #[inline]
+    fn differs(&self, [a, b, c]: &[u64; 3]) -> bool {
+        // Word by word: an array would go through memory, from which more is read at once than was written
+        // at once, and that waits for the stores.
+        let [x, y, z] = &self.words;
+        let differing = |own: &u64, other: &AtomicU64| own ^ other.load(Ordering::Relaxed);
+        differing(a, x) | differing(b, y) | differing(c, z) != 0
+    }
+}
+
 /// `unisono_counter`. Atomic as the stream may look at it on another thread; whoever holds the
 /// lane's lock writes.
 #[repr(C)]
@@ -62,6 +74,30 @@ pub(in crate::execute) unsafe fn raise_twin(twin: u64, counter: u64, words: &[u6
     twin.counter.store(value, Ordering::Release);
 }
 
+/// Does what one WAIT does for a flag that is raised once at a time: looks at the flag itself, not first at what was
+/// seen of it before. Else as [`pass`].
+///
+/// # Safety
+/// As for [`raise`].
+#[inline]
+pub(in crate::execute) unsafe fn pass_next(
+    flag: u64,
+    counter: u64,
+    words: Option<&[u64; 3]>,
+) -> bool {
+    // SAFETY: the caller's promise.
+    let (flag, counter): (&Line, &Counter) = unsafe { (at(flag), at(counter)) };
+    let value = counter.value.load(Ordering::Relaxed).wrapping_add(1);
+    let seen = flag.counter.load(Ordering::Acquire);
+    // Behind is far ahead too, in unsigned numbers.
+    if seen.wrapping_sub(value) >= ABORT_AHEAD || words.is_some_and(|words| flag.differs(words)) {
+        return false;
+    }
+    counter.value.store(value, Ordering::Relaxed);
+    counter.seen.store(seen, Ordering::Relaxed);
+    true
+}
+
 /// Does what `times` WAITs do, if all of them would be satisfied at once and find these words.
 /// Else false, and nothing was done: an abort and words that differ are the stream's to report.
 ///
@@ -86,14 +122,7 @@ pub(in crate::execute) unsafe fn pass(
             return false;
         }
     }
-    // Word by word: an array would go through memory, from which more is read at once than was written
-    // at once, and that waits for the stores.
-    let differs = |[a, b, c]: &[u64; 3]| {
-        let [x, y, z] = &flag.words;
-        let differing = |own: &u64, other: &AtomicU64| own ^ other.load(Ordering::Relaxed);
-        differing(a, x) | differing(b, y) | differing(c, z) != 0
-    };
-    if words.is_some_and(differs) {
+    if words.is_some_and(|words| flag.differs(words)) {
         return false;
     }
     counter.value.store(value, Ordering::Relaxed);

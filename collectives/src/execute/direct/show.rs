@@ -7,7 +7,7 @@
 use super::compute::copy;
 use super::flag;
 use super::run::Bound;
-use super::steps::{has_room, note};
+use super::steps::has_room;
 use crate::execute::common::Common;
 use crate::execute::peer::{Line, Own, Peer, Way};
 
@@ -52,14 +52,13 @@ impl Common {
             tell_twin(own, itself, op.words, src, bytes);
         }
         itself.has_shown_all();
-        let bells = &mut self.bells;
         for peer in &mut self.peers {
-            if let Way::Mapped { bell, .. } = peer.way {
+            if let Way::Mapped { .. } = peer.way {
                 peer.sent += 1;
                 peer.signed = op.number;
-                note(bells, bell);
             }
         }
+        self.bells.note_all();
     }
 }
 
@@ -86,7 +85,7 @@ pub(super) fn is_shown(own: &Own, peer: &Peer, words: Option<&[u64; 3]>) -> bool
 #[inline(always)]
 pub(super) fn is_told(Line { flag, counter }: Line, words: Option<&[u64; 3]>) -> bool {
     // SAFETY: the flag is in the peer's arena, which the lane keeps imported; else as in `has_come`.
-    unsafe { flag::pass(flag, counter, 1, words) }
+    unsafe { flag::pass_next(flag, counter, words) }
 }
 
 #[cfg(test)]

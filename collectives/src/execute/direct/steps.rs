@@ -81,7 +81,7 @@ impl Common {
         peer.sent += 1;
         // SAFETY: the flag is in the peer's arena, which the lane keeps imported; else as above.
         unsafe { flag::raise(flag, counter, words) };
-        self.note(bell);
+        self.bells.note(bell);
     }
 
     #[inline]
@@ -208,7 +208,7 @@ impl Common {
         let Line { flag, counter } = peer.given();
         // SAFETY: as in `raise`.
         unsafe { flag::raise(flag, counter, None) };
-        self.note(bell);
+        self.bells.note(bell);
     }
 
     /// Takes a message from the window in which its first put says that it lies; false if it passes slots.
@@ -245,14 +245,9 @@ impl Common {
         // SAFETY: as in `raise`.
         unsafe { flag::raise(flag, counter, Some(&took)) };
         if let Way::Mapped { bell, .. } = peer.way {
-            self.note(bell);
+            self.bells.note(bell);
         }
         Ok(true)
-    }
-
-    #[inline]
-    pub(super) fn note(&mut self, bell: u64) {
-        note(&mut self.bells, bell);
     }
 
     /// Where something had not come from a peer: looks once more when its link has gone on.
@@ -284,14 +279,6 @@ impl Common {
             }
         }
         self.answers.puts = false;
-    }
-}
-
-/// A bell is to be rung.
-#[inline]
-pub(super) fn note(bells: &mut Vec<u64>, bell: u64) {
-    if bell != 0 && bells.last() != Some(&bell) {
-        bells.push(bell);
     }
 }
 

@@ -162,6 +162,7 @@ impl Peer {
             plain: Plain::of(self, own),
         };
         self.shuttle = Shuttle::of(own.rank, self.rank);
+        self.set_room();
     }
 
     /// How a put of so many bytes goes, either way, if it is a small one between plain memories.
@@ -170,12 +171,20 @@ impl Peer {
         (self.lines.plain).filter(|plain| u64::from(bytes) <= plain.small_bytes)
     }
 
-    /// Whether this rank knows that there is room for the next small put between plain memories, as
-    /// [`lacks_credits`](Self::lacks_credits) counts: if not, credits may have come.
+    /// Counts for how many small puts between plain memories there is room, as [`lacks_credits`](Self::lacks_credits) does.
+    pub(super) fn set_room(&mut self) {
+        self.room_until = match (&self.way, self.lines.plain) {
+            (Way::Own, _) => u64::MAX,
+            (_, Some(plain)) => self.credits * (plain.credit_mask + 1) + plain.mask + 1,
+            (_, None) => 0,
+        };
+    }
+
+    /// Whether this rank knows that there is room for the next small put between plain memories: if not, credits may have
+    /// come, or it goes in another way.
     #[inline]
-    pub(in crate::execute) fn has_plain_room(&self, plain: Plain) -> bool {
-        let given = (self.sent + 1).saturating_sub(plain.mask + 1);
-        given <= self.credits * (plain.credit_mask + 1)
+    pub(in crate::execute) fn has_plain_room(&self) -> bool {
+        self.sent < self.room_until
     }
 
     /// [`give_back`](Self::give_back) between plain memories.
@@ -310,7 +319,7 @@ impl Peer {
     /// The flag of a group, by where the first is, and where the group lies if it is no longer than a small put.
     #[inline(always)]
     fn shown_by(&self, own: &Own, first: ShownFrom, group: u64, bytes: u64) -> (Line, u64) {
-        let number = modulo(group, own.flags.into());
+        let number = own.data_flag_of(group);
         let flag = first.flag + number * LINE;
         let counter = self.lines.shown_counter + number * COUNTER;
         let place = match bytes <= INLINE {

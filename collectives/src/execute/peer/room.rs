@@ -20,6 +20,12 @@ pub(in crate::execute) enum Room {
 }
 
 impl Own {
+    /// The number of the flag of a group that is shown.
+    #[inline]
+    pub(super) fn data_flag_of(&self, group: u64) -> u64 {
+        group & u64::from(self.flags - 1)
+    }
+
     /// The place of a medium put.
     pub(super) fn medium_of(&self, number: u64) -> u32 {
         modulo(number, self.medium_places.into()) as u32

@@ -1,0 +1,63 @@
+//! The bells that a direct run is to ring: in one go, and each once.
+
+use super::peer::{Peer, Way};
+
+/// DueBells of peers, to be rung for flags that were raised.
+pub(super) struct DueBells {
+    /// Of all peers whose memory is mapped.
+    all: Box<[u64]>,
+    is_all_due: bool,
+    /// Those that are due, if not all are.
+    due: Vec<u64>,
+}
+
+impl DueBells {
+    /// Of these peers, none of them due.
+    pub(super) fn of(peers: &[Peer]) -> Self {
+        let mut all = Self {
+            all: Box::default(),
+            is_all_due: false,
+            due: Vec::new(),
+        };
+        for peer in peers {
+            if let Way::Mapped { bell, .. } = peer.way {
+                all.note(bell);
+            }
+        }
+        Self {
+            all: std::mem::take(&mut all.due).into(),
+            ..all
+        }
+    }
+
+    /// One is due. Of zero there is none.
+    #[inline]
+    pub(super) fn note(&mut self, bell: u64) {
+        if bell != 0 && self.due.last() != Some(&bell) {
+            self.due.push(bell);
+        }
+    }
+
+    /// All are due.
+    #[inline]
+    pub(super) fn note_all(&mut self) {
+        self.is_all_due = true;
+    }
+
+    /// Those that are due, if there are any.
+    #[inline]
+    pub(super) fn due(&self) -> Option<&[u64]> {
+        match self.is_all_due {
+            true => Some(&self.all),
+            false if self.due.is_empty() => None,
+            false => Some(&self.due),
+        }
+    }
+
+    /// They were rung.
+    #[inline]
+    pub(super) fn rung(&mut self) {
+        self.is_all_due = false;
+        self.due.clear();
+    }
+}
