@@ -9,7 +9,7 @@ use std::sync::Arc;
 use unisono_plan::Op as PlanOp;
 
 use super::common::Common;
-use super::direct::{Bound, Buffers, Ran, Running};
+use super::direct::{AtOnce, Bound, Buffers, Ran, Running, is_raised};
 use super::held;
 use super::op::{Op, Planned};
 use super::state::State;
@@ -170,14 +170,18 @@ impl State {
             buffers: Buffers { input, output },
             running: Running::new(due),
         };
-        if run.running.runs_at_once(&run.op, run.buffers, common) {
+        let crowded = policy.is_some_and(Policy::is_crowded);
+        let at_once = run
+            .running
+            .runs_at_once(&run.op, run.buffers, common, crowded);
+        if let AtOnce::Done = at_once {
             match direct.takes {
                 true => lag.found(),
                 false => lag.reset(),
             }
             return Ended::Done;
         }
-        if run.goes_on(common, lag, policy) {
+        if run.goes_on(at_once, common, lag, policy) {
             return Ended::Done;
         }
         run.queue(main, planned.clone(), as_op);
@@ -196,11 +200,17 @@ impl Run<'_> {
     /// Runs move by move, unless another rank needs the core first, and goes on where something had not come, as long as one
     /// may wait; whether it is complete.
     #[inline(never)]
-    fn goes_on(&mut self, common: &mut Common, lag: &mut Lag, policy: Option<&Policy>) -> bool {
+    fn goes_on(
+        &mut self,
+        at_once: AtOnce,
+        common: &mut Common,
+        lag: &mut Lag,
+        policy: Option<&Policy>,
+    ) -> bool {
         let takes = self.op.direct.takes;
         let mut patience = policy.map_or_else(Patience::none, Patience::new);
-        let in_the_way =
-            patience.is_crowded() && self.running.stands_in_the_way(self.op.direct, common);
+        let mut in_the_way = at_once == AtOnce::GivesWay
+            || patience.is_crowded() && self.running.stands_in_the_way(self.op.direct, common);
         let mut ran = if in_the_way {
             common.ring();
             Ran::Waits
@@ -227,10 +237,16 @@ impl Run<'_> {
                     let may_spin =
                         patience.may_spin(from, &mut common.peers[from as usize].alongside);
                     let running = &self.running;
-                    if may_spin && !running.waits_for_one_here(from, self.op.direct, common) {
+                    let gives_way = std::mem::take(&mut in_the_way);
+                    if may_spin
+                        && !gives_way
+                        && !running.waits_for_one_here(from, self.op.direct, common)
+                    {
                         patience.spin(&mut common.peers[from as usize].alongside);
                     }
-                    patience.goes_on(&mut common.peers[from as usize].alongside)
+                    let awaited = running.awaited(self.op.direct, common);
+                    let has_come = || awaited.is_some_and(is_raised);
+                    patience.goes_on(&mut common.peers[from as usize].alongside, has_come)
                 });
             if !goes_on {
                 return false;

@@ -30,6 +30,11 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
+    /// Whether cores are shared.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.spin.is_zero()
+    }
+
     /// Where there are more ranks than cores for them, or not.
     pub(crate) fn new(crowded: bool, options: &InitOptions) -> Self {
         Self {

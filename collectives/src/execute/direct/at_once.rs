@@ -11,7 +11,7 @@
 
 use super::compute::copy;
 use super::flag;
-use super::run::{Bound, Buffers, Running};
+use super::run::{AtOnce, Bound, Buffers, Running};
 use super::show::is_told;
 use super::steps::has_room;
 use super::{Move, Space, Spot};
@@ -154,14 +154,16 @@ fn uses(used: Move, from: u32, taken: u32) -> Uses {
 }
 
 impl Running {
-    /// Goes on as far as can be done in one go; whether that was all.
+    /// Goes on as far as can be done in one go. Before it takes anything it `gives_way` to ranks that need this core: who
+    /// looks for others first takes from them the lines that they are about to write.
     #[inline(always)]
     pub(super) fn moves_at_once(
         &mut self,
         op: &Bound<'_>,
         Buffers { input, output }: Buffers,
         common: &mut Common,
-    ) -> bool {
+        mut gives_way: bool,
+    ) -> AtOnce {
         let bases = [input, output, common.scratch_base(), self.fill];
         let mut next = self.next;
         while let Some(step) = op.direct.moves.get(next) {
@@ -186,6 +188,10 @@ impl Running {
                     takes,
                     shown,
                 } => {
+                    if std::mem::take(&mut gives_way) && op.direct.waits_for_one_here(common) {
+                        self.next = next;
+                        return AtOnce::GivesWay;
+                    }
                     let Some(src) = common.take_at_once(op, from, bytes, [looks, takes, shown])
                     else {
                         break;
@@ -227,7 +233,10 @@ impl Running {
             next += past;
         }
         self.next = next;
-        next == op.direct.moves.len()
+        match next == op.direct.moves.len() {
+            true => AtOnce::Done,
+            false => AtOnce::Waits,
+        }
     }
 }
 

@@ -25,7 +25,8 @@ mod steps;
 
 pub(super) use answers::{Answers, LATER};
 pub(super) use owed::Owed;
-pub(super) use run::{Bound, Buffers, Handed, Pending, Ran, Running};
+pub(super) use run::{AtOnce, Bound, Buffers, Handed, Pending, Ran, Running};
+pub(super) use steps::is_raised;
 
 use at_once::Uses;
 use unisono_plan::Blocks;
@@ -47,6 +48,8 @@ pub(crate) enum Answered {
 #[derive(Debug)]
 pub(crate) struct Direct {
     moves: Box<[Move]>,
+    /// The ranks whose puts are waited for, and whether those are shown.
+    awaited: Box<[(u32, bool)]>,
     /// The step of the plan that each is of, for errors.
     steps: Box<[u32]>,
     /// Whether it leaves waits owed.

@@ -85,10 +85,14 @@ impl Direct {
         } else {
             (moves, steps) = at_once::shorten(&moves, &steps, takes);
         }
+        let mut awaited: Vec<_> = moves.iter().filter_map(awaited).collect();
+        awaited.sort_unstable();
+        awaited.dedup();
         let mut direct = Self {
             takes,
             twins: !rooted,
             moves: moves.into(),
+            awaited: awaited.into(),
             steps: steps.into(),
             owes,
             scratch: planned.scratch_bytes(),
@@ -97,6 +101,14 @@ impl Direct {
         };
         direct.set_holds();
         Some(direct)
+    }
+}
+
+/// Whose put a move waits for, and whether that is shown.
+fn awaited(step: &Move) -> Option<(u32, bool)> {
+    match *step {
+        Move::Wait { from, shown, .. } => Some((from, shown)),
+        _ => None,
     }
 }
 

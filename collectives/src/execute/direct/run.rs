@@ -12,7 +12,7 @@ use super::{Direct, Move, Space};
 use crate::error::Error;
 use crate::execute::common::Common;
 use crate::execute::op::Planned;
-use crate::execute::peer::Way;
+use crate::execute::peer::{Line, Way};
 
 /// A call that runs directly.
 #[derive(Debug, Default)]
@@ -62,6 +62,17 @@ pub(in crate::execute) enum Ran {
     Wrong(Box<Error>),
 }
 
+/// How far a run came in one go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::execute) enum AtOnce {
+    /// All moves are done.
+    Done,
+    /// Something could not be done so, or has not come.
+    Waits,
+    /// A rank has not come that needs this core: no other was looked for.
+    GivesWay,
+}
+
 /// What a wait in the stream does in place of the move that waits.
 pub(in crate::execute) enum Handed {
     /// The move is done once the stream has waited.
@@ -90,6 +101,20 @@ impl Running {
         }
     }
 
+    /// The flag that tells of the put for which the run waits, if memory is all that brings it.
+    #[inline]
+    pub(in crate::execute) fn awaited(&self, direct: &Direct, common: &Common) -> Option<Line> {
+        let (from, shown) = match *direct.moves.get(self.next)? {
+            Move::Get { from, shown, .. } | Move::Wait { from, shown, .. } => (from, shown),
+            _ => return None,
+        };
+        let peer = &common.peers[from as usize];
+        matches!(peer.way, Way::Mapped { .. }).then(|| match shown {
+            true => peer.shown_next(&common.own),
+            false => peer.awaited(&common.own),
+        })
+    }
+
     /// Whether the run stands at a put that [was not there](Self::runs_at_once), and that put or another that it waits for
     /// seems to come from a rank that needs this core: to look again is in vain before that has had it.
     #[inline]
@@ -112,12 +137,7 @@ impl Running {
         common: &Common,
     ) -> bool {
         let behind = direct.moves.get(self.next + 1..).unwrap_or_default();
-        others(behind, from).any(|(other, shown)| {
-            let peer = &common.peers[other as usize];
-            peer.alongside.seems_here()
-                && matches!(peer.way, Way::Mapped { .. })
-                && !is_there(&common.own, peer, shown.then_some(direct))
-        })
+        others(behind, from).any(|(other, shown)| is_missing_here(other, shown, direct, common))
     }
 
     /// Goes on until all is done or a peer is to be waited for.
@@ -133,7 +153,7 @@ impl Running {
             false => {
                 self.due = false;
                 loop {
-                    if self.moves_at_once(op, buffers, common) {
+                    if let AtOnce::Done = self.moves_at_once(op, buffers, common, false) {
                         break Ran::Done;
                     }
                     if let Some(ran) = self.moves(op, buffers, common) {
@@ -149,19 +169,25 @@ impl Running {
         }
     }
 
-    /// Does all if it can be done in one go. If not, and it may have done some, the rest is to be [`run`](Self::run).
+    /// Does all if it can be done in one go. If not, and it may have done some, the rest is to be [`run`](Self::run). Where
+    /// ranks share cores, or not, is `crowded`.
     #[inline(always)]
     pub(in crate::execute) fn runs_at_once(
         &mut self,
         op: &Bound<'_>,
         buffers: Buffers,
         common: &mut Common,
-    ) -> bool {
-        if self.due || !self.moves_at_once(op, buffers, common) {
-            return false;
+        crowded: bool,
+    ) -> AtOnce {
+        if self.due {
+            return AtOnce::Waits;
         }
-        common.ring();
-        true
+        let gives_way = crowded && op.direct.twins;
+        let done = self.moves_at_once(op, buffers, common, gives_way);
+        if matches!(done, AtOnce::Done) {
+            common.ring();
+        }
+        done
     }
 
     /// Goes on move by move; `None` before some that may be done in one go.
@@ -171,6 +197,7 @@ impl Running {
         let mut bases = [input, output, common.scratch_base(), self.fill];
         // Where one such stands first it could not be done.
         let mut goes_on = true;
+        let mut behind_get = false;
         while let Some(next) = moves.get(self.next) {
             match *next {
                 Move::Begin { to, bytes } => match common.begin_put(to, bytes) {
@@ -239,6 +266,8 @@ impl Running {
                 } => {
                     let land = land.map(|to| (common.at(&bases, to), u64::from(bytes)));
                     if !common.wait(op, from, land, shown) {
+                        // Once it has come all is done in one go.
+                        self.next -= usize::from(behind_get);
                         return Some(Ran::Waits);
                     }
                     let peer = &mut common.peers[from as usize];
@@ -278,10 +307,16 @@ impl Running {
                         return Some(Ran::Failed(error));
                     }
                 }
-                Move::Put { .. } | Move::PutToAll { .. } | Move::Get { .. } if goes_on => {}
+                Move::Get { .. } if goes_on => {
+                    behind_get = true;
+                    goes_on = false;
+                    self.next += 1;
+                    continue;
+                }
+                Move::Put { .. } | Move::PutToAll { .. } if goes_on => {}
                 Move::Put { .. } | Move::PutToAll { .. } | Move::Get { .. } => return None,
             }
-            goes_on = false;
+            (goes_on, behind_get) = (false, false);
             self.next += 1;
         }
         Some(Ran::Done)
@@ -350,6 +385,23 @@ pub(in crate::execute) enum Pending {
         bytes: u64,
         shown: bool,
     },
+}
+
+/// Whether a rank that seems to need this core has not come yet.
+#[inline]
+fn is_missing_here(from: u32, shown: bool, direct: &Direct, common: &Common) -> bool {
+    let peer = &common.peers[from as usize];
+    peer.alongside.seems_here()
+        && matches!(peer.way, Way::Mapped { .. })
+        && !is_there(&common.own, peer, shown.then_some(direct))
+}
+
+impl Direct {
+    /// Of a call that has taken nothing yet: whether a rank that it waits for seems to need this core, and has not come.
+    #[inline]
+    pub(super) fn waits_for_one_here(&self, common: &Common) -> bool {
+        (self.awaited.iter()).any(|&(from, shown)| is_missing_here(from, shown, self, common))
+    }
 }
 
 /// The ranks other than `from` for whose puts these moves wait, and whether those are shown.

@@ -315,16 +315,24 @@ fn is_ahead(own: &Own, peer: &Peer) -> bool {
 /// Whether the next put of a peer has come, or is shown by it in such a plan, whatever its words.
 #[inline]
 pub(super) fn is_there(own: &Own, peer: &Peer, shown: Option<&Direct>) -> bool {
-    // SAFETY: as in `has_come`, and in `is_told`.
-    let is_raised = |Line { flag, counter }| unsafe { flag::is_raised(flag, counter) };
     match shown {
         // What a stream shows has no twin.
         Some(direct) => {
             let by_twin = || is_raised(peer.twin_line(own, peer.shown));
-            direct.tells_twice(own, peer) && by_twin() || is_raised(peer.shown_next(own))
+            match direct.tells_twice(own, peer) {
+                true => by_twin(),
+                false => is_raised(peer.shown_next(own)),
+            }
         }
         None => is_raised(peer.awaited(own)),
     }
+}
+
+/// Whether a flag of a peer's, or of this rank's own, is raised that a direct run waits for.
+#[inline]
+pub(in crate::execute) fn is_raised(Line { flag, counter }: Line) -> bool {
+    // SAFETY: as in `has_come`, and in `is_told`.
+    unsafe { flag::is_raised(flag, counter) }
 }
 
 /// Whether the next put of a peer has come, with these words.
