@@ -170,7 +170,7 @@ impl State {
             buffers: Buffers { input, output },
             running: Running::new(due),
         };
-        let crowded = policy.is_some_and(Policy::is_crowded);
+        let crowded = || policy.is_some_and(Policy::is_crowded);
         let at_once = run
             .running
             .runs_at_once(&run.op, run.buffers, common, crowded);
@@ -245,7 +245,9 @@ impl Run<'_> {
                         patience.spin(&mut common.peers[from as usize].alongside);
                     }
                     let awaited = running.awaited(self.op.direct, common);
-                    let has_come = || awaited.is_some_and(is_raised);
+                    let has_come = awaited
+                        .filter(|_| !takes)
+                        .map(|line| move || is_raised(line));
                     patience.goes_on(&mut common.peers[from as usize].alongside, has_come)
                 });
             if !goes_on {

@@ -21,8 +21,8 @@ const ALONGSIDE: Duration = Duration::from_micros(2);
 /// one takes some 45 ns, barriers and all_gathers of 4 B of four ranks on two cores took 1.01 to 1.04 times as long with one
 /// or five of them as with two.
 const PAUSES: u32 = 2;
-/// Looks between those at the clock.
-const LOOKS: u32 = 2;
+/// Pauses between looks at the clock.
+const LOOK: u32 = 4;
 
 /// How long a call may still wait.
 pub(crate) struct Patience {
@@ -42,8 +42,8 @@ enum Spinning {
     Not,
     /// Once no rank is waited for that needs this core.
     Later,
-    /// When the clock was first looked at.
-    For(Option<Instant>),
+    /// So many spins so far; when the clock was first looked at.
+    For(u32, Option<Instant>),
 }
 
 /// Whether a peer seems to run on another core, at the same time as this rank.
@@ -153,7 +153,7 @@ impl Patience {
     /// Spins from now on, for a while.
     pub(crate) fn spin(&mut self, alongside: &mut Alongside) {
         alongside.begin();
-        self.spinning = Spinning::For(None);
+        self.spinning = Spinning::For(0, None);
     }
 
     /// Lets a moment pass in a wait for a peer; false once there were enough, or others have work for
@@ -162,7 +162,7 @@ impl Patience {
     pub(crate) fn goes_on(
         &mut self,
         alongside: &mut Alongside,
-        has_come: impl Fn() -> bool,
+        has_come: Option<impl Fn() -> bool>,
     ) -> bool {
         if self.crowded {
             return self.shares_core(alongside, has_come);
@@ -172,17 +172,32 @@ impl Patience {
         self.left > 0
     }
 
-    fn shares_core(&mut self, alongside: &mut Alongside, has_come: impl Fn() -> bool) -> bool {
-        if let Spinning::For(since) = &mut self.spinning {
-            for _ in 0..LOOKS {
-                for _ in 0..PAUSES {
-                    std::hint::spin_loop();
+    fn shares_core(
+        &mut self,
+        alongside: &mut Alongside,
+        has_come: Option<impl Fn() -> bool>,
+    ) -> bool {
+        if let Spinning::For(spins, since) = &mut self.spinning {
+            match has_come {
+                Some(has_come) => {
+                    for _ in 0..LOOK / PAUSES {
+                        for _ in 0..PAUSES {
+                            std::hint::spin_loop();
+                        }
+                        if has_come() {
+                            return true;
+                        }
+                    }
+                    *spins += LOOK;
                 }
-                if has_come() {
-                    return true;
+                None => {
+                    std::hint::spin_loop();
+                    *spins += 1;
                 }
             }
-            if since.get_or_insert_with(Instant::now).elapsed() >= ALONGSIDE {
+            if spins.is_multiple_of(LOOK)
+                && since.get_or_insert_with(Instant::now).elapsed() >= ALONGSIDE
+            {
                 self.spinning = Spinning::Not;
                 alongside.missed();
             }
@@ -250,7 +265,7 @@ mod tests {
         let mut alongside = Alongside::default();
         for yields in 1..=3 {
             assert!(patience.may_spin(1, &mut alongside));
-            assert!(patience.goes_on(&mut alongside, || false));
+            assert!(patience.goes_on(&mut alongside, NOTHING));
             assert_eq!(patience.left, YIELDS - yields);
         }
         assert_eq!(
@@ -260,7 +275,7 @@ mod tests {
         );
         assert!(patience.may_spin(1, &mut alongside));
         patience.spin(&mut alongside);
-        assert!(patience.goes_on(&mut alongside, || false));
+        assert!(patience.goes_on(&mut alongside, NOTHING));
         assert_eq!(patience.left, YIELDS - 3, "it spins");
         assert!(!patience.may_spin(1, &mut alongside), "it does already");
     }
@@ -284,7 +299,7 @@ mod tests {
         patience.left = 0;
         let mut alongside = Alongside::default();
         assert!(!patience.may_spin(1, &mut alongside));
-        assert!(!patience.goes_on(&mut alongside, || false));
+        assert!(!patience.goes_on(&mut alongside, NOTHING));
     }
 
     #[test]
@@ -294,9 +309,9 @@ mod tests {
         let begun = Instant::now();
         assert!(patience.may_spin(1, &mut alongside));
         patience.spin(&mut alongside);
-        assert!(patience.goes_on(&mut alongside, || false));
+        assert!(patience.goes_on(&mut alongside, NOTHING));
         while let Spinning::For(..) = patience.spinning {
-            assert!(patience.goes_on(&mut alongside, || false));
+            assert!(patience.goes_on(&mut alongside, NOTHING));
         }
         assert!(begun.elapsed() >= ALONGSIDE);
         assert_eq!(patience.left, YIELDS, "it was not given up");

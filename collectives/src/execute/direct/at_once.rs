@@ -154,15 +154,15 @@ fn uses(used: Move, from: u32, taken: u32) -> Uses {
 }
 
 impl Running {
-    /// Goes on as far as can be done in one go. Before it takes anything it `gives_way` to ranks that need this core: who
-    /// looks for others first takes from them the lines that they are about to write.
+    /// Goes on as far as can be done in one go. Once it has shown what others wait for it `gives_way` to ranks that need this
+    /// core: who looks for others first takes from them the lines that they are about to write.
     #[inline(always)]
     pub(super) fn moves_at_once(
         &mut self,
         op: &Bound<'_>,
         Buffers { input, output }: Buffers,
         common: &mut Common,
-        mut gives_way: bool,
+        gives_way: bool,
     ) -> AtOnce {
         let bases = [input, output, common.scratch_base(), self.fill];
         let mut next = self.next;
@@ -176,9 +176,16 @@ impl Running {
                 }
                 Move::PutToAll { src, bytes } => {
                     let src = common.at(&bases, src);
-                    let put = common.put_to_all_at_once(op, src, bytes);
+                    if !common.put_to_all_at_once(op, src, bytes) {
+                        break;
+                    }
                     // Past itself, the rooms of all others, what begins, fills (if there are bytes) and tells of it.
-                    put.then_some(common.peers.len() + if bytes > 0 { 3 } else { 2 })
+                    let past = common.peers.len() + if bytes > 0 { 3 } else { 2 };
+                    if gives_way && op.direct.waits_for_one_here(common) {
+                        self.next = next + past;
+                        return AtOnce::GivesWay;
+                    }
+                    Some(past)
                 }
                 Move::Get {
                     from,
@@ -187,19 +194,12 @@ impl Running {
                     looks,
                     takes,
                     shown,
-                } => {
-                    if std::mem::take(&mut gives_way) && op.direct.waits_for_one_here(common) {
-                        self.next = next;
-                        return AtOnce::GivesWay;
-                    }
-                    let Some(src) = common.take_at_once(op, from, bytes, [looks, takes, shown])
-                    else {
-                        break;
-                    };
+                } if common.take_at_once(op, from, bytes, [looks, takes, shown]) => {
                     let used = match uses {
                         Uses::Nothing => 0,
                         Uses::Copy { dst } => {
                             let dst = common.at(&bases, dst);
+                            let src = common.peers[from as usize].current_plainly();
                             // SAFETY: as for a copy by itself.
                             unsafe { copy(dst, src, bytes) };
                             1
@@ -297,8 +297,8 @@ impl Common {
         true
     }
 
-    /// Takes the next put of a peer, which may be shown and is the current one then; where it lies. `None`, and nothing was
-    /// done, if it has not come.
+    /// Takes the next put of a peer, which may be shown and is the current one then. False, and nothing was done, if it has
+    /// not come.
     #[inline(always)]
     pub(super) fn take_at_once(
         &mut self,
@@ -306,51 +306,49 @@ impl Common {
         from: u32,
         bytes: u32,
         [looks, takes, shown]: [bool; 3],
-    ) -> Option<u64> {
+    ) -> bool {
         if shown {
             return self.take_shown_at_once(op, from, bytes, takes);
         }
         let own = &self.own;
         let peer = &mut self.peers[from as usize];
-        let plain = peer.plain(bytes)?;
+        let Some(plain) = peer.plain(bytes) else {
+            return false;
+        };
         let words = (peer.compared != op.number).then_some(op.words);
         if !take(peer, plain, words, bytes) {
-            return None;
+            return false;
         }
         peer.compared = op.number;
         if looks {
             peer.hear_where(own);
         }
         if takes {
-            peer.fetch_later(plain, bytes);
+            peer.fetch_later(own, plain, bytes);
         }
-        Some(peer.current_plainly())
+        true
     }
 
     /// The same of a put that is shown. Not inlined: that cost those that are not shown some 20 instructions.
     #[inline(never)]
-    fn take_shown_at_once(
-        &mut self,
-        op: &Bound<'_>,
-        from: u32,
-        bytes: u32,
-        takes: bool,
-    ) -> Option<u64> {
+    fn take_shown_at_once(&mut self, op: &Bound<'_>, from: u32, bytes: u32, takes: bool) -> bool {
         let own = &self.own;
         let peer = &mut self.peers[from as usize];
-        peer.plain(bytes)?;
+        if u64::from(bytes) > own.small_bytes() {
+            return false;
+        }
         let words = (peer.compared != op.number).then_some(op.words);
         let twice = op.direct.tells_twice(own, peer);
         let (line, place) = peer.shown_small(own, bytes.into(), twice);
         if !is_told(line, words) {
-            return None;
+            return false;
         }
         peer.compared = op.number;
         peer.take_shown_at(place);
         if takes && !twice {
             peer.fetch_shown_later(own, bytes.into());
         }
-        Some(place)
+        true
     }
 
     /// Gives a put that was taken at once back.
@@ -388,7 +386,7 @@ impl Common {
 }
 
 /// The next put of a peer, if it has come with these words, is the current one.
-#[inline]
+#[inline(always)]
 fn take(peer: &mut Peer, plain: Plain, words: Option<&[u64; 3]>, bytes: u32) -> bool {
     let number = plain.flag_of(peer.received);
     let Line { flag, counter } = peer.awaits(number);

@@ -90,10 +90,12 @@ impl Running {
         }
     }
 
-    /// Who is waited for.
+    /// Who is waited for, here or once what may be computed before is.
     #[inline]
     pub(in crate::execute) fn waits_for(&self, direct: &Direct) -> Option<u32> {
-        match direct.moves.get(self.next)? {
+        let computes = |step: &&Move| matches!(step, Move::Copy { .. } | Move::Reduce { .. });
+        let next = (direct.moves.get(self.next..)?.iter()).find(|step| !computes(step))?;
+        match next {
             _ if self.due => None,
             Move::Begin { to, .. } | Move::Room { to, .. } | Move::Settle { to } => Some(*to),
             Move::Wait { from, .. } | Move::Owe { from } | Move::Get { from, .. } => Some(*from),
@@ -177,12 +179,12 @@ impl Running {
         op: &Bound<'_>,
         buffers: Buffers,
         common: &mut Common,
-        crowded: bool,
+        crowded: impl Fn() -> bool,
     ) -> AtOnce {
         if self.due {
             return AtOnce::Waits;
         }
-        let gives_way = crowded && op.direct.twins;
+        let gives_way = op.direct.twins && crowded();
         let done = self.moves_at_once(op, buffers, common, gives_way);
         if matches!(done, AtOnce::Done) {
             common.ring();
@@ -266,8 +268,9 @@ impl Running {
                 } => {
                     let land = land.map(|to| (common.at(&bases, to), u64::from(bytes)));
                     if !common.wait(op, from, land, shown) {
-                        // Once it has come all is done in one go.
-                        self.next -= usize::from(behind_get);
+                        // Once it has come all is done in one go. Who only takes puts would then look for those behind it,
+                        // too, which are just being written, as it had to wait.
+                        self.next -= usize::from(behind_get && !op.direct.takes);
                         return Some(Ran::Waits);
                     }
                     let peer = &mut common.peers[from as usize];

@@ -268,11 +268,15 @@ impl Peer {
     /// if it is not: lines that the peer is about to write would be taken from it, as that of the flag is, which tells.
     /// What lies in its flag's line is asked for unseen, as to look is to wait for it: on a Xeon with AMX-FP16 reduces of 4 B
     /// of two ranks take 0.72 of the time so, broadcasts 1.0 to 1.05 (`cargo xtask peers -- --dirty --ranks 2 --ops
-    /// reduce,broadcast --sizes 4`, in turns with a build without it).
+    /// reduce,broadcast --sizes 4`, in turns with a build without it). Not where ranks share cores: there the root has many to
+    /// take from, and those of four ranks took 1.31 times as long so (`--ranks 4`).
     #[inline]
     #[allow(unsafe_code, reason = "reads a flag")]
-    pub(in crate::execute) fn fetch_later(&self, plain: Plain, bytes: u32) {
+    pub(in crate::execute) fn fetch_later(&self, own: &Own, plain: Plain, bytes: u32) {
         if u64::from(bytes) <= INLINE {
+            if own.twins {
+                return;
+            }
             fetch_to_read(pointer(
                 self.awaits(plain.flag_of(self.received + LATER - 1)).flag,
             ));
