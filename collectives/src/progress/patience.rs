@@ -225,6 +225,8 @@ mod tests {
     use super::*;
     use crate::options::InitOptions;
 
+    const NOTHING: Option<fn() -> bool> = None;
+
     fn crowded() -> Patience {
         let options = InitOptions::new(0, 4, unisono_bootstrap::RootSpec::Node);
         Patience::new(&Policy::new(true, &options))

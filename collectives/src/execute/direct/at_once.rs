@@ -154,8 +154,8 @@ fn uses(used: Move, from: u32, taken: u32) -> Uses {
 }
 
 impl Running {
-    /// Goes on as far as can be done in one go. Once it has shown what others wait for it `gives_way` to ranks that need this
-    /// core: who looks for others first takes from them the lines that they are about to write.
+    /// Goes on as far as can be done in one go. Before it takes anything it `gives_way` to ranks that need this core: who
+    /// looks for others first takes from them the lines that they are about to write.
     #[inline(always)]
     pub(super) fn moves_at_once(
         &mut self,
@@ -166,7 +166,16 @@ impl Running {
     ) -> AtOnce {
         let bases = [input, output, common.scratch_base(), self.fill];
         let mut next = self.next;
+        let first_taken = if gives_way {
+            op.direct.first_taken
+        } else {
+            usize::MAX
+        };
         while let Some(step) = op.direct.moves.get(next) {
+            if next == first_taken && op.direct.waits_for_one_here(common) {
+                self.next = next;
+                return AtOnce::GivesWay;
+            }
             let past = match *step {
                 Move::Put { to, src, bytes } => {
                     let src = common.at(&bases, src);
@@ -176,16 +185,9 @@ impl Running {
                 }
                 Move::PutToAll { src, bytes } => {
                     let src = common.at(&bases, src);
-                    if !common.put_to_all_at_once(op, src, bytes) {
-                        break;
-                    }
+                    let put = common.put_to_all_at_once(op, src, bytes);
                     // Past itself, the rooms of all others, what begins, fills (if there are bytes) and tells of it.
-                    let past = common.peers.len() + if bytes > 0 { 3 } else { 2 };
-                    if gives_way && op.direct.waits_for_one_here(common) {
-                        self.next = next + past;
-                        return AtOnce::GivesWay;
-                    }
-                    Some(past)
+                    put.then_some(common.peers.len() + if bytes > 0 { 3 } else { 2 })
                 }
                 Move::Get {
                     from,

@@ -48,6 +48,8 @@ pub(crate) enum Answered {
 #[derive(Debug)]
 pub(crate) struct Direct {
     moves: Box<[Move]>,
+    /// The first move that takes something in one go, but of calls with a root, which run ahead.
+    first_taken: usize,
     /// The ranks whose puts are waited for, and whether those are shown.
     awaited: Box<[(u32, bool)]>,
     /// The step of the plan that each is of, for errors.

@@ -91,6 +91,10 @@ impl Direct {
         let mut direct = Self {
             takes,
             twins: !rooted,
+            first_taken: match rooted || !op.is_collective() {
+                true => usize::MAX,
+                false => moves.iter().position(takes_at_once).unwrap_or(usize::MAX),
+            },
             moves: moves.into(),
             awaited: awaited.into(),
             steps: steps.into(),
@@ -102,6 +106,10 @@ impl Direct {
         direct.set_holds();
         Some(direct)
     }
+}
+
+fn takes_at_once(step: &Move) -> bool {
+    matches!(step, Move::Get { .. })
 }
 
 /// Whose put a move waits for, and whether that is shown.

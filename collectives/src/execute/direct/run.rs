@@ -90,12 +90,10 @@ impl Running {
         }
     }
 
-    /// Who is waited for, here or once what may be computed before is.
+    /// Who is waited for.
     #[inline]
     pub(in crate::execute) fn waits_for(&self, direct: &Direct) -> Option<u32> {
-        let computes = |step: &&Move| matches!(step, Move::Copy { .. } | Move::Reduce { .. });
-        let next = (direct.moves.get(self.next..)?.iter()).find(|step| !computes(step))?;
-        match next {
+        match direct.moves.get(self.next)? {
             _ if self.due => None,
             Move::Begin { to, .. } | Move::Room { to, .. } | Move::Settle { to } => Some(*to),
             Move::Wait { from, .. } | Move::Owe { from } | Move::Get { from, .. } => Some(*from),
@@ -184,7 +182,7 @@ impl Running {
         if self.due {
             return AtOnce::Waits;
         }
-        let gives_way = op.direct.twins && crowded();
+        let gives_way = op.direct.first_taken != usize::MAX && crowded();
         let done = self.moves_at_once(op, buffers, common, gives_way);
         if matches!(done, AtOnce::Done) {
             common.ring();
