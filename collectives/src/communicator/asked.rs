@@ -111,18 +111,25 @@ impl Here {
     }
 
     /// Refuses unless `whole` has a block as long as `block` for each rank.
+    #[inline]
     fn fits(self, call: &'static str, whole: (&str, Span), block: (&str, Span)) -> Result<()> {
         let wanted = block.1.len.checked_mul(self.ranks as usize);
-        if wanted == Some(whole.1.len) {
-            return Ok(());
+        match wanted == Some(whole.1.len) {
+            true => Ok(()),
+            false => Err(self.does_not_fit(call, whole, block)),
         }
-        Err(Error::invalid(
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn does_not_fit(self, call: &'static str, whole: (&str, Span), block: (&str, Span)) -> Error {
+        Error::invalid(
             call,
             format!(
                 "{} has {} elements; {} ranks times the {} of {} are needed",
                 whole.0, whole.1.len, self.ranks, block.1.len, block.0
             ),
-        ))
+        )
     }
 
     /// Refuses unless there is a count for each rank and they add up to `whole`.
@@ -150,17 +157,24 @@ impl Here {
     }
 }
 
+#[inline]
 fn same(call: &'static str, send: Span, recv: Span) -> Result<()> {
-    if send.len == recv.len {
-        return Ok(());
+    match send.len == recv.len {
+        true => Ok(()),
+        false => Err(differ(call, send, recv)),
     }
-    Err(Error::invalid(
+}
+
+#[cold]
+#[inline(never)]
+fn differ(call: &'static str, send: Span, recv: Span) -> Error {
+    Error::invalid(
         call,
         format!(
             "send has {} elements, recv has {}; they must be equal",
             send.len, recv.len
         ),
-    ))
+    )
 }
 
 fn equal(op: Op, kind: CallKind, count: usize, send: Span, recv: Span) -> Asked<'static> {

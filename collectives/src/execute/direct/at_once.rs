@@ -208,10 +208,10 @@ impl Running {
                         }
                         Uses::Step => {
                             let at = next + 2 + usize::from(looks);
-                            if common
-                                .compute(&op.direct.moves[at], op.planned, &bases)
-                                .is_err()
-                            {
+                            let step = &op.direct.moves[at];
+                            let is_combined = matches!(step, Move::Reduce { .. })
+                                && common.combine_few(step, op.planned, &bases);
+                            if !is_combined && common.compute(step, op.planned, &bases).is_err() {
                                 next = at;
                                 break;
                             }

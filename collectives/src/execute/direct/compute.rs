@@ -20,6 +20,32 @@ use crate::execute::op::Planned;
 const ASKED_FOR: Range<u64> = (1 << 10) + 1..32 << 10;
 
 impl Common {
+    /// Combines a few elements by the plugin's function, if it has one and that is all that the move says.
+    #[inline(never)]
+    pub(super) fn combine_few(&self, step: &Move, planned: &Planned, bases: &[u64; 4]) -> bool {
+        let (
+            &Move::Reduce {
+                dst,
+                a,
+                b,
+                elements,
+                last,
+            },
+            Some(combiner),
+        ) = (step, &planned.combiner)
+        else {
+            return false;
+        };
+        let is_divided = last && planned.divisor != 0;
+        if is_divided || u64::from(elements) * planned.element >= ASKED_FOR.start {
+            return false;
+        }
+        let (dst, a, b) = (self.at(bases, dst), self.at(bases, a), self.at(bases, b));
+        // SAFETY: as in `compute`.
+        unsafe { combiner.combine(dst, a, b, elements.into()) };
+        true
+    }
+
     /// Copies or combines.
     #[inline]
     pub(super) fn compute(

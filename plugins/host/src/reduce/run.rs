@@ -120,7 +120,22 @@ impl Kernel {
     ) {
         // SAFETY: the caller's contract.
         unsafe {
-            match elements * self.element >= LONG && are_runs_faster() {
+            match elements * self.element >= LONG {
+                true => self.run_long(dst, a, b, elements),
+                false => self.run_piece(dst, a, b, elements),
+            }
+        }
+    }
+
+    /// By itself, so that a short one is nothing but a jump to its loop.
+    ///
+    /// # Safety
+    /// As for [`run`](Self::run).
+    #[inline(never)]
+    unsafe fn run_long(&self, dst: *mut u8, a: *const u8, b: *const u8, elements: usize) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            match are_runs_faster() {
                 true => self.run_in_runs(dst, a, b, elements),
                 false => self.run_piece(dst, a, b, elements),
             }
