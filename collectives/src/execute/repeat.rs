@@ -170,10 +170,7 @@ impl State {
             buffers: Buffers { input, output },
             running: Running::new(due),
         };
-        let crowded = || policy.is_some_and(Policy::is_crowded);
-        let at_once = run
-            .running
-            .runs_at_once(&run.op, run.buffers, common, crowded);
+        let at_once = run.running.runs_at_once(&run.op, run.buffers, common);
         if let AtOnce::Done = at_once {
             match direct.takes {
                 true => lag.found(),

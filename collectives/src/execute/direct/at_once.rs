@@ -154,25 +154,19 @@ fn uses(used: Move, from: u32, taken: u32) -> Uses {
 }
 
 impl Running {
-    /// Goes on as far as can be done in one go. Before it takes anything it `gives_way` to ranks that need this core: who
-    /// looks for others first takes from them the lines that they are about to write.
+    /// Goes on as far as can be done in one go, and to one move no further while a rank has not come that needs this core.
     #[inline(always)]
     pub(super) fn moves_at_once(
         &mut self,
         op: &Bound<'_>,
         Buffers { input, output }: Buffers,
         common: &mut Common,
-        gives_way: bool,
+        gives_way_at: usize,
     ) -> AtOnce {
         let bases = [input, output, common.scratch_base(), self.fill];
         let mut next = self.next;
-        let first_taken = if gives_way {
-            op.direct.first_taken
-        } else {
-            usize::MAX
-        };
         while let Some(step) = op.direct.moves.get(next) {
-            if next == first_taken && op.direct.waits_for_one_here(common) {
+            if next == gives_way_at && op.direct.waits_for_one_here(common) {
                 self.next = next;
                 return AtOnce::GivesWay;
             }

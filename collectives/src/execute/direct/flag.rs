@@ -79,7 +79,7 @@ pub(in crate::execute) unsafe fn raise_twin(twin: u64, counter: u64, words: &[u6
 ///
 /// # Safety
 /// As for [`raise`].
-#[inline]
+#[inline(always)]
 pub(in crate::execute) unsafe fn pass_next(
     flag: u64,
     counter: u64,

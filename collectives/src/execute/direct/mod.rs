@@ -48,8 +48,8 @@ pub(crate) enum Answered {
 #[derive(Debug)]
 pub(crate) struct Direct {
     moves: Box<[Move]>,
-    /// The first move that takes something in one go, but of calls with a root, which run ahead.
-    first_taken: usize,
+    /// Before which move it [gives way](Self::that_gives_way), if before any.
+    gives_way_at: usize,
     /// The ranks whose puts are waited for, and whether those are shown.
     awaited: Box<[(u32, bool)]>,
     /// The step of the plan that each is of, for errors.
@@ -58,9 +58,10 @@ pub(crate) struct Direct {
     owes: bool,
     /// Whether it takes bytes and puts none.
     pub(super) takes: bool,
-    /// Whether what it shows has [twins](crate::arena::Arena::twin), if it is short. Not in a call with a root, which waits for
-    /// nobody and runs ahead: whoever shares its core finds much at once then, and what tells twice takes its time.
-    twins: bool,
+    /// Whether all ranks take part alike: no call with a root, and no message. Who calls those waits for nobody and runs ahead.
+    /// So they give their core up to nobody, and have no [twins](crate::arena::Arena::twin) of what they show: whoever shares the
+    /// core finds much at once, and what tells twice takes its time.
+    is_alike: bool,
     /// Bytes of scratch that it needs.
     pub(super) scratch: u64,
     /// Whether something of it may be held back where calls of one plan repeat: see [`Answers`].
@@ -70,6 +71,20 @@ pub(crate) struct Direct {
 }
 
 impl Direct {
+    /// The same where ranks share cores, or not. If they do, a call that all ranks take part in alike gives its core up
+    /// before it takes anything, as long as a rank has not come that needs this core: each look at what comes from another
+    /// core takes a line away that is about to be written there.
+    pub(crate) fn that_gives_way(self, crowded: bool) -> Self {
+        let takes = |step: &Move| matches!(step, Move::Get { .. });
+        let first = self.moves.iter().position(takes);
+        Self {
+            gives_way_at: first
+                .filter(|_| crowded && self.is_alike)
+                .unwrap_or(usize::MAX),
+            ..self
+        }
+    }
+
     /// Marks what is an answer in rank `own`'s moves, by the moves of the others.
     pub(crate) fn mark_answers(&mut self, own: u32, of: impl Fn(u32) -> Option<Self>) {
         owed::mark_answers(&mut self.moves, |rank| {
@@ -82,7 +97,7 @@ impl Direct {
     /// Whether a peer's twins are where to look for what it shows.
     #[inline]
     fn tells_twice(&self, own: &Own, peer: &Peer) -> bool {
-        self.twins && peer.tells_twice(own)
+        self.is_alike && peer.tells_twice(own)
     }
 
     fn set_holds(&mut self) {

@@ -90,11 +90,8 @@ impl Direct {
         awaited.dedup();
         let mut direct = Self {
             takes,
-            twins: !rooted,
-            first_taken: match rooted || !op.is_collective() {
-                true => usize::MAX,
-                false => moves.iter().position(takes_at_once).unwrap_or(usize::MAX),
-            },
+            gives_way_at: usize::MAX,
+            is_alike: op.is_collective() && !rooted,
             moves: moves.into(),
             awaited: awaited.into(),
             steps: steps.into(),
@@ -106,10 +103,6 @@ impl Direct {
         direct.set_holds();
         Some(direct)
     }
-}
-
-fn takes_at_once(step: &Move) -> bool {
-    matches!(step, Move::Get { .. })
 }
 
 /// Whose put a move waits for, and whether that is shown.

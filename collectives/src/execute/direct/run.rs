@@ -153,7 +153,7 @@ impl Running {
             false => {
                 self.due = false;
                 loop {
-                    if let AtOnce::Done = self.moves_at_once(op, buffers, common, false) {
+                    if let AtOnce::Done = self.moves_at_once(op, buffers, common, usize::MAX) {
                         break Ran::Done;
                     }
                     if let Some(ran) = self.moves(op, buffers, common) {
@@ -169,21 +169,18 @@ impl Running {
         }
     }
 
-    /// Does all if it can be done in one go. If not, and it may have done some, the rest is to be [`run`](Self::run). Where
-    /// ranks share cores, or not, is `crowded`.
+    /// Does all if it can be done in one go. If not, and it may have done some, the rest is to be [`run`](Self::run).
     #[inline(always)]
     pub(in crate::execute) fn runs_at_once(
         &mut self,
         op: &Bound<'_>,
         buffers: Buffers,
         common: &mut Common,
-        crowded: impl Fn() -> bool,
     ) -> AtOnce {
         if self.due {
             return AtOnce::Waits;
         }
-        let gives_way = op.direct.first_taken != usize::MAX && crowded();
-        let done = self.moves_at_once(op, buffers, common, gives_way);
+        let done = self.moves_at_once(op, buffers, common, op.direct.gives_way_at);
         if matches!(done, AtOnce::Done) {
             common.ring();
         }

@@ -48,7 +48,7 @@ impl Common {
         itself.fetch_to_show(own, bytes.into());
         // SAFETY: both are of this rank's own arena; the lane's lock is held and its stream is idle.
         unsafe { flag::raise(flag, counter, Some(op.words)) };
-        if own.twins && op.direct.twins && u64::from(bytes) <= own.small_bytes() {
+        if own.twins && op.direct.is_alike && u64::from(bytes) <= own.small_bytes() {
             tell_twin(own, itself, op.words, src, bytes);
         }
         itself.has_shown_all();

@@ -206,7 +206,7 @@ impl Peer {
     }
 
     /// Where the peer's next one lies.
-    #[inline]
+    #[inline(always)]
     pub(in crate::execute) fn lies_plainly(&self, plain: Plain, bytes: u32) -> u64 {
         match u64::from(bytes) <= INLINE {
             true => self.in_line(plain.flag_of(self.received), false),
