@@ -32,6 +32,8 @@ pub(super) struct Common {
     /// Of direct runs.
     pub owed: Owed,
     pub answers: Answers,
+    /// Whether a put was taken that had none behind it yet: this rank is on the heels of who puts.
+    pub trails: bool,
     /// Ops begun so far.
     pub number: u64,
     scratch: Option<Memory>,
@@ -63,6 +65,7 @@ impl Common {
             peers,
             device,
             posted,
+            trails: false,
             number: 0,
             scratch: None,
             outgrown: Vec::new(),

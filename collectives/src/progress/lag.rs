@@ -32,7 +32,7 @@ impl Lag {
         self.found = 0;
     }
 
-    /// A call that takes something found that it has not come yet.
+    /// A call that takes something found that it has not come yet, or that nothing has behind it.
     #[cold]
     pub(crate) fn missed(&mut self) {
         if !self.has_caught_up() {

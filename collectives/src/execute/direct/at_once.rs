@@ -320,7 +320,7 @@ impl Common {
             peer.hear_where(own);
         }
         if takes {
-            peer.fetch_later(own, plain, bytes);
+            self.trails |= !peer.fetch_later(own, plain, bytes);
         }
         true
     }

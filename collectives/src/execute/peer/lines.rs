@@ -13,6 +13,8 @@ use crate::execute::direct::flag;
 const AHEAD: u64 = 4;
 /// So many puts before one is read, its lines are asked for.
 const LATER: u64 = 3;
+/// The same of puts that lie in their flags' lines, behind the next one.
+const UNSEEN: u64 = 1;
 
 fn pointer(address: u64) -> *const u8 {
     address as usize as *const u8
@@ -264,37 +266,42 @@ impl Peer {
         }
     }
 
-    /// A put of so many bytes was taken: asks for the lines of one like it that comes a little later, if that is there. Not
-    /// if it is not: lines that the peer is about to write would be taken from it, as that of the flag is, which tells.
+    /// A put of so many bytes was taken: asks for the lines of one like it that comes a little later, if that is there; false
+    /// if it is not. Then it asks for none: lines that the peer is about to write would be taken from it, as that of the flag
+    /// is, which tells.
+    ///
     /// What lies in its flag's line is asked for unseen, as to look is to wait for it: on a Xeon with AMX-FP16 reduces of 4 B
-    /// of two ranks take 0.72 of the time so, broadcasts 1.0 to 1.05 (`cargo xtask peers -- --dirty --ranks 2 --ops
-    /// reduce,broadcast --sizes 4`, in turns with a build without it). Not where ranks share cores: there the root has many to
-    /// take from, and those of four ranks took 1.31 times as long so (`--ranks 4`).
+    /// of two ranks took twice as long with a look. And no further ahead than the second next: with the third, broadcasts of
+    /// 4 B took 1.3 to 1.7 times as long. Nor where ranks share cores: there a root takes from many, and reduces of 4 B of
+    /// four ranks took 1.3 times as long so (`cargo xtask peers -- --dirty --ranks 2,4 --ops reduce,broadcast --sizes 4`, in
+    /// turns with builds that differ in this).
     #[inline]
     #[allow(unsafe_code, reason = "reads a flag")]
-    pub(in crate::execute) fn fetch_later(&self, own: &Own, plain: Plain, bytes: u32) {
+    pub(in crate::execute) fn fetch_later(&self, own: &Own, plain: Plain, bytes: u32) -> bool {
         if u64::from(bytes) <= INLINE {
             if own.twins {
-                return;
+                return true;
             }
             fetch_to_read(pointer(
-                self.awaits(plain.flag_of(self.received + LATER - 1)).flag,
+                self.awaits(plain.flag_of(self.received + UNSEEN)).flag,
             ));
-            return;
+            return true;
         }
         if self.brought().is_some() {
-            return;
+            return true;
         }
         let later = plain.flag_of(self.received + LATER - 1);
         let Line { flag, counter } = self.awaits(later);
         // SAFETY: of this rank's own arena; the lane's lock is held and its stream is idle.
-        if unsafe { flag::is_raised(flag, counter) } {
+        let is_there = unsafe { flag::is_raised(flag, counter) };
+        if is_there {
             let later = plain.flag_of(self.taken() + LATER - 1);
             let put = self.small(later, self.has_swapped());
             for line in (0..u64::from(bytes)).step_by(LINE as usize) {
                 fetch_to_read(pointer(put + line));
             }
         }
+        is_there
     }
 
     /// The flag that is raised for the group of this number of what the peer, or this rank itself, shows.
