@@ -577,7 +577,7 @@ mod tests {
 
     #[test]
     fn a_channel_holds_two_puts_however_credits_are_given() {
-        for depth in 2..=64 {
+        for depth in (2..=64).chain([255, 256, 257, 1000]) {
             let arena = Arena {
                 ranks: 2,
                 depth,
@@ -591,6 +591,7 @@ mod tests {
                 assert!(u64::from(long) + 1 - credit >= 2, "{depth} slots");
             }
             assert!(arena.data_flags() >= depth && arena.medium_places() >= depth);
+            assert!(arena.data_flags().is_power_of_two());
         }
     }
 }

@@ -61,3 +61,36 @@ impl DueBells {
         self.due.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::execute::peer::{Fetch, Near};
+
+    fn peer(rank: u32, bell: u64) -> Peer {
+        let way = Way::Mapped {
+            signal: 0,
+            slots: 0,
+            bell,
+            inline: true,
+            fetch: Fetch::default(),
+        };
+        Peer::new(rank, way, Near::default())
+    }
+
+    #[test]
+    fn each_bell_is_due_once_until_it_was_rung() {
+        // Two ranks of one process have one bell, and a stream rings for the last.
+        let peers = [peer(0, 64), peer(1, 64), peer(2, 128), peer(3, 0)];
+        let mut bells = DueBells::of(&peers);
+        assert_eq!(bells.due(), None);
+        bells.note(128);
+        bells.note(128);
+        bells.note(0);
+        assert_eq!(bells.due(), Some(&[128][..]));
+        bells.note_all();
+        assert_eq!(bells.due(), Some(&[64, 128][..]));
+        bells.rung();
+        assert_eq!(bells.due(), None);
+    }
+}

@@ -206,7 +206,7 @@ impl Planned {
         Ok(NOTHING.get_or_init(|| made).clone())
     }
 
-    fn of_no_steps() -> Result<Self> {
+    pub(super) fn of_no_steps() -> Result<Self> {
         let unsupported = |why: String| Error::Unsupported {
             call: "stream",
             why,

@@ -305,6 +305,27 @@ mod tests {
     }
 
     #[test]
+    fn who_spins_sees_at_once_what_has_come() {
+        let mut patience = crowded();
+        let mut alongside = Alongside::default();
+        patience.spin(&mut alongside);
+        let begun = Instant::now();
+        let looks = std::cell::Cell::new(0);
+        for _ in 0..1000 {
+            let has_come = || looks.replace(looks.get() + 1) >= 0;
+            assert!(patience.goes_on(&mut alongside, Some(has_come)));
+        }
+        assert_eq!(looks.get(), 1000, "one look each time was enough");
+        assert_eq!(
+            patience.spinning,
+            Spinning::For(0, None),
+            "{:?}",
+            begun.elapsed()
+        );
+        assert_eq!(patience.left, YIELDS, "it was not given up");
+    }
+
+    #[test]
     fn a_core_is_kept_for_a_while_for_a_rank_that_runs_on_another() {
         let mut patience = crowded();
         let mut alongside = Alongside::default();

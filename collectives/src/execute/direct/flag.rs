@@ -161,6 +161,12 @@ mod tests {
             unsafe { pass(line, mine, times, words.as_ref()) }
         }
 
+        fn pass_next(&self, words: Option<[u64; 3]>) -> bool {
+            let (line, mine) = (address(&self.line), address(&self.mine));
+            // SAFETY: as above.
+            unsafe { pass_next(line, mine, words.as_ref()) }
+        }
+
         fn is_raised(&self) -> bool {
             // SAFETY: as above.
             unsafe { is_raised(address(&self.line), address(&self.mine)) }
@@ -194,11 +200,29 @@ mod tests {
         assert_eq!(memory.mine[0].load(Ordering::Relaxed), 3);
     }
 
+    /// Either way of waiting goes on from where the other was.
+    #[test]
+    fn who_looks_at_the_flag_itself_passes_what_others_do() {
+        let memory = Memory::default();
+        assert!(!memory.pass_next(None), "not yet");
+        memory.raise(Some([7, 8, 9]));
+        assert!(!memory.pass_next(Some([7, 9, 9])), "other words");
+        assert!(memory.pass_next(Some([7, 8, 9])));
+        assert!(!memory.pass_next(None), "once is not twice");
+        memory.raise(None);
+        assert!(memory.pass(1, None));
+        assert!(!memory.pass_next(None));
+        memory.raise(None);
+        assert!(memory.pass_next(None));
+        assert!(!memory.pass(1, None), "what was seen is what has come");
+    }
+
     #[test]
     fn an_abort_does_not_pass() {
         let memory = Memory::default();
         memory.line[0].fetch_add(unisono_abi::ABORT_STEP, Ordering::SeqCst);
         assert!(!memory.pass(1, None));
+        assert!(!memory.pass_next(None));
         assert_eq!(memory.mine[0].load(Ordering::Relaxed), 0);
     }
 }

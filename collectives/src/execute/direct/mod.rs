@@ -255,7 +255,51 @@ impl Spot {
 
 #[cfg(test)]
 mod tests {
+    use unisono_plan::geometry::{Geometry, Sizes};
+    use unisono_plan::{Algorithm, Op, Shape};
+
     use super::*;
+    use crate::execute::op::Planned;
+
+    /// How rank 1 of four runs eight bytes of an operation by itself.
+    fn of_four(op: Op) -> Direct {
+        let shape = Shape {
+            op,
+            ranks: 4,
+            rank: 1,
+            windowed: false,
+            turns: false,
+        };
+        let program = unisono_plan::generate(Algorithm::MeshOneShot, &shape).expect("a program");
+        let count = if op == Op::Barrier { 0 } else { 8 };
+        let planned = Planned {
+            geometry: Geometry::of(&program, Sizes::Equal(count)).expect("its geometry"),
+            program,
+            ..Planned::of_no_steps().expect("a plan")
+        };
+        Direct::of(&planned, false, Answered::Always).expect("a short program")
+    }
+
+    /// Nobody gives its core up before others have what they wait for, nor in a call in which ranks run ahead.
+    #[test]
+    fn who_shares_a_core_gives_way_once_all_is_put_and_before_anything_is_taken() {
+        let alike = [Op::Barrier, Op::AllGather, Op::AllToAll, Op::ReduceScatter];
+        for op in alike.into_iter().chain([Op::AllReduce]) {
+            let direct = of_four(op).that_gives_way(true);
+            let (before, behind) = direct.moves.split_at(direct.gives_way_at);
+            assert!(matches!(behind[0], Move::Get { .. }), "{op:?}");
+            let raised = |step: &&Move| matches!(step, Move::Raise { .. });
+            assert_eq!(before.iter().filter(raised).count(), 3, "{op:?}");
+            let takes = |step: &Move| matches!(step, Move::Get { .. } | Move::Wait { .. });
+            assert!(!before.iter().any(takes), "{op:?}");
+            let from: Vec<_> = direct.awaited.iter().map(|(from, _)| *from).collect();
+            assert_eq!(from, [0, 2, 3], "{op:?}");
+            assert_eq!(of_four(op).that_gives_way(false).gives_way_at, usize::MAX);
+        }
+        for op in [Op::Broadcast { root: 0 }, Op::Reduce { root: 1 }] {
+            assert_eq!(of_four(op).that_gives_way(true).gives_way_at, usize::MAX);
+        }
+    }
 
     #[test]
     fn a_spot_knows_its_space_and_offset() {

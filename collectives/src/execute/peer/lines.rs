@@ -508,6 +508,25 @@ mod tests {
         assert_eq!(peer.given().counter, counter(Counter::CreditSignal));
     }
 
+    /// Whatever was sent and given back.
+    #[test]
+    fn room_is_known_without_counting_credits() {
+        let (own, mut peer) = peer();
+        assert!(peer.lines.plain.is_some());
+        for _ in 0..3 * own.flags {
+            let lacks = peer.lacks_credits(&own, own.flags);
+            assert_eq!(peer.has_plain_room(), lacks.is_none(), "{}", peer.sent);
+            if let Some(credits) = lacks {
+                peer.have_credits(credits);
+                assert!(peer.has_plain_room());
+            }
+            peer.sent += 1;
+        }
+        let mut itself = Peer::new(own.rank, Way::Own, Near::default());
+        itself.set_lines(&own);
+        assert!(itself.has_plain_room(), "who shows something asks all");
+    }
+
     /// Of a message in a window both ends count on from the same credit, whatever was put before.
     #[test]
     fn both_ends_skip_what_a_credit_gives_back() {
