@@ -32,7 +32,7 @@ pub(super) struct Common {
     /// Of direct runs.
     pub owed: Owed,
     pub answers: Answers,
-    /// Whether a put was taken that had none behind it yet: this rank is on the heels of who puts.
+    /// Whether the last put that a call took which only takes had none behind it yet: this rank is on the heels of who puts.
     pub trails: bool,
     /// Ops begun so far.
     pub number: u64,

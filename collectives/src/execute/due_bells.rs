@@ -1,8 +1,8 @@
-//! The bells that a direct run is to ring: in one go, and each once.
+//! The bells that a direct run is to ring in one go.
 
 use super::peer::{Peer, Way};
 
-/// DueBells of peers, to be rung for flags that were raised.
+/// Bells of peers that are due, as flags were raised for which they may sleep.
 pub(super) struct DueBells {
     /// Of all peers whose memory is mapped.
     all: Box<[u64]>,
@@ -30,7 +30,7 @@ impl DueBells {
         }
     }
 
-    /// One is due. Of zero there is none.
+    /// One is due, if it was not noted just before. Of zero there is none.
     #[inline]
     pub(super) fn note(&mut self, bell: u64) {
         if bell != 0 && self.due.last() != Some(&bell) {
@@ -48,10 +48,10 @@ impl DueBells {
     #[inline]
     pub(super) fn due(&self) -> Option<&[u64]> {
         match self.is_all_due {
-            true => Some(&self.all),
-            false if self.due.is_empty() => None,
-            false => Some(&self.due),
+            true => Some(&*self.all),
+            false => Some(&*self.due),
         }
+        .filter(|bells| !bells.is_empty())
     }
 
     /// They were rung.
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn each_bell_is_due_once_until_it_was_rung() {
+    fn bells_are_due_until_they_were_rung() {
         // Two ranks of one process have one bell, and a stream rings for the last.
         let peers = [peer(0, 64), peer(1, 64), peer(2, 128), peer(3, 0)];
         let mut bells = DueBells::of(&peers);

@@ -177,7 +177,7 @@ impl State {
                 true if std::mem::take(&mut common.trails)
                     && policy.is_some_and(|policy| !policy.is_crowded()) =>
                 {
-                    lag.missed();
+                    lag.found_no_more();
                 }
                 true => lag.found(),
                 false => lag.reset(),
@@ -212,8 +212,9 @@ impl Run<'_> {
     ) -> bool {
         let takes = self.op.direct.takes;
         let mut patience = policy.map_or_else(Patience::none, Patience::new);
-        let mut in_the_way = at_once == AtOnce::GivesWay
-            || patience.is_crowded() && self.running.stands_in_the_way(self.op.direct, common);
+        let mut in_the_way = patience.is_crowded()
+            && (at_once == AtOnce::GivesWay
+                || self.running.stands_in_the_way(self.op.direct, common));
         let mut ran = if in_the_way {
             common.ring();
             Ran::Waits

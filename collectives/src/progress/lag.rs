@@ -32,7 +32,16 @@ impl Lag {
         self.found = 0;
     }
 
-    /// A call that takes something found that it has not come yet, or that nothing has behind it.
+    /// A call is complete that took something, did not wait, and found nothing behind what it took.
+    #[inline]
+    pub(crate) fn found_no_more(&mut self) {
+        self.found();
+        if self.found > STREAM {
+            self.missed();
+        }
+    }
+
+    /// A call that takes something found that it has not come yet.
     #[cold]
     pub(crate) fn missed(&mut self) {
         if !self.has_caught_up() {
@@ -66,5 +75,13 @@ mod tests {
         found(&mut lag, STREAM);
         lag.reset();
         assert!(!lag.has_caught_up(), "another call was between");
+        (0..STREAM).for_each(|_| lag.found_no_more());
+        assert_eq!(
+            lag.found, STREAM,
+            "so far each counts as one that found all"
+        );
+        let begun = Instant::now();
+        lag.found_no_more();
+        assert!(begun.elapsed() >= LAG && lag.found == 0, "it looked away");
     }
 }

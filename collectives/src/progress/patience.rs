@@ -42,7 +42,7 @@ enum Spinning {
     Not,
     /// Once no rank is waited for that needs this core.
     Later,
-    /// So many spins so far; when the clock was first looked at.
+    /// So many pauses since the last look at the clock; when it was first looked at.
     For(u32, Option<Instant>),
 }
 
@@ -177,29 +177,15 @@ impl Patience {
         alongside: &mut Alongside,
         has_come: Option<impl Fn() -> bool>,
     ) -> bool {
-        if let Spinning::For(spins, since) = &mut self.spinning {
-            match has_come {
-                Some(has_come) => {
-                    for _ in 0..LOOK / PAUSES {
-                        for _ in 0..PAUSES {
-                            std::hint::spin_loop();
-                        }
-                        if has_come() {
-                            return true;
-                        }
-                    }
-                    *spins += LOOK;
+        if let Spinning::For(pauses, since) = &mut self.spinning {
+            *pauses += pause(has_come);
+            // Also where something seems to have come each time, and is not what is waited for.
+            if *pauses >= LOOK {
+                *pauses = 0;
+                if since.get_or_insert_with(Instant::now).elapsed() >= ALONGSIDE {
+                    self.spinning = Spinning::Not;
+                    alongside.missed();
                 }
-                None => {
-                    std::hint::spin_loop();
-                    *spins += 1;
-                }
-            }
-            if spins.is_multiple_of(LOOK)
-                && since.get_or_insert_with(Instant::now).elapsed() >= ALONGSIDE
-            {
-                self.spinning = Spinning::Not;
-                alongside.missed();
             }
             return true;
         }
@@ -218,6 +204,25 @@ impl Patience {
         }
         true
     }
+}
+
+/// Pauses once, or until something has come, as far as that can be seen, but then no more than a few times; how often.
+fn pause(has_come: Option<impl Fn() -> bool>) -> u32 {
+    let Some(has_come) = has_come else {
+        std::hint::spin_loop();
+        return 1;
+    };
+    let mut pauses = 0;
+    while pauses < LOOK {
+        for _ in 0..PAUSES {
+            std::hint::spin_loop();
+        }
+        pauses += PAUSES;
+        if has_come() {
+            break;
+        }
+    }
+    pauses
 }
 
 #[cfg(test)]
@@ -304,25 +309,36 @@ mod tests {
         assert!(!patience.goes_on(&mut alongside, NOTHING));
     }
 
+    /// Whatever it can see, or cannot, and in whatever order.
+    #[test]
+    fn no_wait_spins_for_ever() {
+        let seen = [Some(true), Some(false), None];
+        let sequences = seen
+            .into_iter()
+            .flat_map(|first| seen.map(|then| [first, then]));
+        for [first, then] in sequences {
+            let mut patience = crowded();
+            let mut alongside = Alongside::default();
+            patience.spin(&mut alongside);
+            let begun = Instant::now();
+            let mut looks = 0;
+            while patience.spinning != Spinning::Not {
+                let seen = if looks == 0 { first } else { then };
+                let has_come = seen.map(|has_come| move || has_come);
+                assert!(patience.goes_on(&mut alongside, has_come));
+                looks += 1;
+                assert!(looks < 1_000_000, "{first:?}, then {then:?}");
+            }
+            assert!(begun.elapsed() >= ALONGSIDE);
+            assert_eq!(patience.left, YIELDS, "it was not given up");
+        }
+    }
+
     #[test]
     fn who_spins_sees_at_once_what_has_come() {
-        let mut patience = crowded();
-        let mut alongside = Alongside::default();
-        patience.spin(&mut alongside);
-        let begun = Instant::now();
-        let looks = std::cell::Cell::new(0);
-        for _ in 0..1000 {
-            let has_come = || looks.replace(looks.get() + 1) >= 0;
-            assert!(patience.goes_on(&mut alongside, Some(has_come)));
-        }
-        assert_eq!(looks.get(), 1000, "one look each time was enough");
-        assert_eq!(
-            patience.spinning,
-            Spinning::For(0, None),
-            "{:?}",
-            begun.elapsed()
-        );
-        assert_eq!(patience.left, YIELDS, "it was not given up");
+        assert_eq!(pause(Some(|| true)), PAUSES);
+        assert_eq!(pause(Some(|| false)), LOOK);
+        assert_eq!(pause(NOTHING), 1);
     }
 
     #[test]

@@ -66,12 +66,12 @@ fn order_b(world: &Communicator) -> Result<()> {
 
 /// All ranks but the last call `rest`, the last calls `odd`; `names` must stand in every error.
 fn disagree(ranks: u32, over: Over, rest: Call, odd: Call, names: [&'static str; 2]) {
-    disagree_after(0, ranks, over, rest, odd, names);
+    disagree_after((0, barrier), ranks, over, rest, odd, names);
 }
 
-/// The same, after so many calls of which all were told.
+/// The same, after so many calls in which they agree, of which all were told.
 fn disagree_after(
-    calls: u32,
+    (calls, before): (u32, Call),
     ranks: u32,
     over: Over,
     rest: Call,
@@ -97,7 +97,7 @@ fn disagree_after(
         // A rank that is slow to leave the last of the calls that agree hears of it there already: the others are ahead.
         // One whose own part was done before the others noticed hears of it later: in the first barrier if it waits for
         // them there, else in the second.
-        let agreed = || (0..calls).try_for_each(|_| world.barrier());
+        let agreed = || (0..calls).try_for_each(|_| before(&world));
         let later = || world.barrier().and_then(|()| world.barrier());
         let error = agreed()
             .and_then(|()| call(&world))
@@ -177,18 +177,40 @@ fn who_gets_no_answer_hears_of_it_all_the_same() {
     ];
     let sum = "all_reduce(count 100, f32, sum)";
     for calls in 1..10 {
+        let agreed = (calls, barrier as Call);
         for (ranks, over) in [(2, Over::Memory), (3, Over::Memory), (3, Over::Tcp)] {
-            disagree_after(calls, ranks, over, broadcast_0, broadcast_1, roots);
-            disagree_after(calls, ranks, over, broadcast_0, reduce_0, ops);
+            disagree_after(agreed, ranks, over, broadcast_0, broadcast_1, roots);
+            disagree_after(agreed, ranks, over, broadcast_0, reduce_0, ops);
             disagree_after(
-                calls,
+                agreed,
                 ranks,
                 over,
                 broadcast_0,
                 all_reduce_f32,
                 [ops[0], sum],
             );
-            disagree_after(calls, ranks, over, all_reduce_f32, reduce_0, [sum, ops[1]]);
+            disagree_after(agreed, ranks, over, all_reduce_f32, reduce_0, [sum, ops[1]]);
+        }
+    }
+}
+
+/// Ranks that share cores, and have called the same for a while, spin for one that is about to come: not for ever, where it has
+/// come with another call.
+#[test]
+fn who_repeats_a_call_hears_of_another() {
+    let name = |count| format!("all_reduce(count {count}, f32, sum)").leak();
+    let names = [&*name(100), &*name(101)];
+    for ranks in [3, 4, 8] {
+        for calls in [1, 2, 3, 20, 300] {
+            let before = (calls, all_reduce_f32 as Call);
+            disagree_after(
+                before,
+                ranks,
+                Over::Memory,
+                all_reduce_f32,
+                all_reduce_more,
+                names,
+            );
         }
     }
 }

@@ -149,6 +149,30 @@ fn threads_that_show_get_what_was_put() {
     }
 }
 
+/// What is shown is given back whatever number of puts one credit stands for, more often than there are flags.
+#[test]
+fn what_is_shown_is_given_back_with_slots_of_any_number() {
+    let _limit = watchdog(
+        "what_is_shown_is_given_back_with_slots_of_any_number",
+        LIMIT,
+    );
+    for slots in [2, 5, 6, 12, 24] {
+        threads(
+            3,
+            move |options| {
+                show_from(options, 0, Algorithm::MeshSharedOneShot);
+                options.memory.slots = slots;
+                options.memory.swap_slots = Some(false);
+            },
+            |world| {
+                is_shown(&world);
+                calls_are_right(&world, &[2, 100], 300);
+                world.finalize().expect("finalize");
+            },
+        );
+    }
+}
+
 /// Runs something on a thread that has one core, as those have that it starts.
 fn on_one_core(run: impl FnOnce() + Send + 'static) {
     let bound = std::thread::spawn(|| {

@@ -320,7 +320,7 @@ impl Common {
             peer.hear_where(own);
         }
         if takes {
-            self.trails |= !peer.fetch_later(own, plain, bytes);
+            self.trails = !peer.fetch_later(own, plain, bytes);
         }
         true
     }
@@ -330,7 +330,7 @@ impl Common {
     fn take_shown_at_once(&mut self, op: &Bound<'_>, from: u32, bytes: u32, takes: bool) -> bool {
         let own = &self.own;
         let peer = &mut self.peers[from as usize];
-        if u64::from(bytes) > own.small_bytes() {
+        if peer.plain(bytes).is_none() {
             return false;
         }
         let words = (peer.compared != op.number).then_some(op.words);

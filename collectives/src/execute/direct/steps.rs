@@ -316,14 +316,11 @@ fn is_ahead(own: &Own, peer: &Peer) -> bool {
 #[inline]
 pub(super) fn is_there(own: &Own, peer: &Peer, shown: Option<&Direct>) -> bool {
     match shown {
-        // What a stream shows has no twin.
-        Some(direct) => {
-            let by_twin = || is_raised(peer.twin_line(own, peer.shown));
-            match direct.tells_twice(own, peer) {
-                true => by_twin(),
-                false => is_raised(peer.shown_next(own)),
-            }
-        }
+        // What a stream shows has no twin: such a rank counts as missing until this one has given its core up once.
+        Some(direct) => is_raised(match direct.tells_twice(own, peer) {
+            true => peer.twin_line(own, peer.shown),
+            false => peer.shown_next(own),
+        }),
         None => is_raised(peer.awaited(own)),
     }
 }

@@ -87,7 +87,6 @@ impl Plain {
                 ..
             } if fetch == Fetch::default()
                 && peer.slot_credits.is_none()
-                && flags.is_power_of_two()
                 && credit.is_power_of_two() =>
             {
                 Some(Self {
@@ -267,12 +266,12 @@ impl Peer {
     }
 
     /// A put of so many bytes was taken: asks for the lines of one like it that comes a little later, if that is there; false
-    /// if it is not. Then it asks for none: lines that the peer is about to write would be taken from it, as that of the flag
+    /// if it is seen not to be. Then it asks for none: lines that the peer is about to write would be taken from it, as that of the flag
     /// is, which tells.
     ///
     /// What lies in its flag's line is asked for unseen, as to look is to wait for it: on a Xeon with AMX-FP16 reduces of 4 B
     /// of two ranks took twice as long with a look. And no further ahead than the second next: with the third, broadcasts of
-    /// 4 B took 1.3 to 1.7 times as long. Nor where ranks share cores: there a root takes from many, and reduces of 4 B of
+    /// 4 B took 1.3 to 1.7 times as long. Nor where ranks share cores that take over what they read: there a root takes from many, and reduces of 4 B of
     /// four ranks took 1.3 times as long so (`cargo xtask peers -- --dirty --ranks 2,4 --ops reduce,broadcast --sizes 4`, in
     /// turns with builds that differ in this).
     #[inline]
