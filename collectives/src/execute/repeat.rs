@@ -173,14 +173,8 @@ impl State {
         let at_once = run.running.runs_at_once(&run.op, run.buffers, common);
         if let AtOnce::Done = at_once {
             match direct.takes {
-                // Who shares its core has others to give it to.
-                true if std::mem::take(&mut common.trails)
-                    && policy.is_some_and(|policy| !policy.is_crowded()) =>
-                {
-                    lag.found_no_more();
-                }
-                true => lag.found(),
-                false => lag.reset(),
+                true if !std::mem::take(&mut common.trails) => lag.found(),
+                _ => lag.reset(),
             }
             return Ended::Done;
         }
