@@ -1,6 +1,6 @@
 //! A short message from one core to another and one back, by lines that both share: flag and bytes are written by one, and
 //! looked for and read by the other. Nothing else is done, so this is how long a short message takes at least, one way: half
-//! of the time of both. Up to 48 bytes lie in the flag's line, more in lines of their own.
+//! of the time of both. Up to 56 bytes lie in the flag's line, more in lines of their own.
 //!
 //! `cargo bench -p unisono-copy --bench lines`
 #![allow(unsafe_code, reason = "copies take addresses")]
@@ -14,22 +14,19 @@ use std::time::Instant;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-const BESIDE: usize = 48;
+const BESIDE: usize = 56;
 const MOST: usize = 1024;
 /// Places that messages go round in, so that none is written where the last was read.
 const PLACES: u64 = 16;
 const STOP: u64 = u64::MAX;
 
-/// Where a message lies, and its number.
-#[repr(align(128))]
+/// Where a message lies, and its number. The two are a line, and what is apart begins with one.
+#[repr(C, align(128))]
 struct Place {
     number: AtomicU64,
     beside: UnsafeCell<[u8; BESIDE]>,
-    apart: UnsafeCell<Apart>,
+    apart: UnsafeCell<[u8; MOST]>,
 }
-
-#[repr(align(64))]
-struct Apart([u8; MOST]);
 
 /// One way.
 struct Way([Place; PLACES as usize]);
@@ -42,7 +39,7 @@ impl Way {
         let place = |_| Place {
             number: AtomicU64::new(0),
             beside: UnsafeCell::new([0; BESIDE]),
-            apart: UnsafeCell::new(Apart([0; MOST])),
+            apart: UnsafeCell::new([0; MOST]),
         };
         Box::new(Self(std::array::from_fn(place)))
     }
