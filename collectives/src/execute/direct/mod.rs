@@ -58,9 +58,9 @@ pub(crate) struct Direct {
     owes: bool,
     /// Whether it takes bytes and puts none.
     pub(super) takes: bool,
-    /// Whether all ranks take part alike: no call with a root, and no message. Who calls those waits for nobody and runs ahead.
-    /// So they give their core up to nobody, and have no [twins](crate::arena::Arena::twin) of what they show: whoever shares the
-    /// core finds much at once, and what tells twice takes its time.
+    /// Whether all ranks take part alike. In a call with a root, and in a message, some wait for nobody and run ahead. So such
+    /// a call gives the core up to nobody, and what it shows has no [twins](crate::arena::Arena::twin): whoever shares the core
+    /// finds much at once, and what tells twice takes its time.
     is_alike: bool,
     /// Bytes of scratch that it needs.
     pub(super) scratch: u64,
