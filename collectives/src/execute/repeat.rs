@@ -206,9 +206,13 @@ impl Run<'_> {
     ) -> bool {
         let takes = self.op.direct.takes;
         let mut patience = policy.map_or_else(Patience::none, Patience::new);
-        let mut in_the_way = patience.is_crowded()
-            && (at_once == AtOnce::GivesWay
-                || self.running.stands_in_the_way(self.op.direct, common));
+        // Tried as one at which the run stands: it may have moved to another core since.
+        let mut missing = match at_once {
+            AtOnce::GivesWay(from) if patience.is_crowded() => Some(from),
+            _ => None,
+        };
+        let mut in_the_way = missing.is_some()
+            || patience.is_crowded() && self.running.stands_in_the_way(self.op.direct, common);
         let mut ran = if in_the_way {
             common.ring();
             Ran::Waits
@@ -232,6 +236,7 @@ impl Run<'_> {
             // What fails does so again as an op, which says why.
             let goes_on = matches!(ran, Ran::Waits | Ran::Moved)
                 && self.running.waits_for(self.op.direct).is_some_and(|from| {
+                    let from = missing.take().unwrap_or(from);
                     let may_spin =
                         patience.may_spin(from, &mut common.peers[from as usize].alongside);
                     let running = &self.running;
@@ -242,10 +247,12 @@ impl Run<'_> {
                     {
                         patience.spin(&mut common.peers[from as usize].alongside);
                     }
-                    let awaited = running.awaited(self.op.direct, common);
-                    let has_come = awaited
-                        .filter(|_| !takes)
-                        .map(|line| move || is_raised(line));
+                    // Who runs ahead is looked for as a whole, and none that the stream has to bring.
+                    let flag = match patience.is_spinning() && !takes {
+                        true => running.flag_from(from, self.op.direct, common),
+                        false => None,
+                    };
+                    let has_come = flag.map(|line| move || is_raised(line));
                     patience.goes_on(&mut common.peers[from as usize].alongside, has_come)
                 });
             if !goes_on {

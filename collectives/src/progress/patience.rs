@@ -150,6 +150,11 @@ impl Patience {
         self.spinning == Spinning::Later
     }
 
+    /// Whether it spins for a rank that may run on another core.
+    pub(crate) fn is_spinning(&self) -> bool {
+        matches!(self.spinning, Spinning::For(..))
+    }
+
     /// Spins from now on, for a while.
     pub(crate) fn spin(&mut self, alongside: &mut Alongside) {
         alongside.begin();

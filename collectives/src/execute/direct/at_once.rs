@@ -166,9 +166,11 @@ impl Running {
         let bases = [input, output, common.scratch_base(), self.fill];
         let mut next = self.next;
         while let Some(step) = op.direct.moves.get(next) {
-            if next == gives_way_at && op.direct.waits_for_one_here(common) {
+            if next == gives_way_at
+                && let Some(missing) = op.direct.missing_here(common)
+            {
                 self.next = next;
-                return AtOnce::GivesWay;
+                return AtOnce::GivesWay(missing);
             }
             let past = match *step {
                 Move::Put { to, src, bytes } => {

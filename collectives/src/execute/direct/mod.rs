@@ -51,7 +51,7 @@ pub(crate) struct Direct {
     /// Before which move it [gives way](Self::that_gives_way), if before any.
     gives_way_at: usize,
     /// The ranks whose puts are waited for, and whether those are shown.
-    awaited: Box<[(u32, bool)]>,
+    takes_from: Box<[(u32, bool)]>,
     /// The step of the plan that each is of, for errors.
     steps: Box<[u32]>,
     /// Whether it leaves waits owed.
@@ -292,7 +292,7 @@ mod tests {
             assert_eq!(before.iter().filter(raised).count(), 3, "{op:?}");
             let takes = |step: &Move| matches!(step, Move::Get { .. } | Move::Wait { .. });
             assert!(!before.iter().any(takes), "{op:?}");
-            let from: Vec<_> = direct.awaited.iter().map(|(from, _)| *from).collect();
+            let from: Vec<_> = direct.takes_from.iter().map(|(from, _)| *from).collect();
             assert_eq!(from, [0, 2, 3], "{op:?}");
             assert_eq!(of_four(op).that_gives_way(false).gives_way_at, usize::MAX);
         }

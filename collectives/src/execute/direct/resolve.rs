@@ -85,15 +85,15 @@ impl Direct {
         } else {
             (moves, steps) = at_once::shorten(&moves, &steps, takes);
         }
-        let mut awaited: Vec<_> = moves.iter().filter_map(awaited).collect();
-        awaited.sort_unstable();
-        awaited.dedup();
+        let mut takes_from: Vec<_> = moves.iter().filter_map(taken_from).collect();
+        takes_from.sort_unstable();
+        takes_from.dedup();
         let mut direct = Self {
             takes,
             gives_way_at: usize::MAX,
             is_alike: op.is_collective() && !rooted,
             moves: moves.into(),
-            awaited: awaited.into(),
+            takes_from: takes_from.into(),
             steps: steps.into(),
             owes,
             scratch: planned.scratch_bytes(),
@@ -106,7 +106,7 @@ impl Direct {
 }
 
 /// Whose put a move waits for, and whether that is shown.
-fn awaited(step: &Move) -> Option<(u32, bool)> {
+fn taken_from(step: &Move) -> Option<(u32, bool)> {
     match *step {
         Move::Wait { from, shown, .. } => Some((from, shown)),
         _ => None,

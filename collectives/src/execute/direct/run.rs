@@ -69,8 +69,8 @@ pub(in crate::execute) enum AtOnce {
     Done,
     /// Something could not be done so, or has not come.
     Waits,
-    /// A rank has not come that needs this core: no other was looked for.
-    GivesWay,
+    /// This rank has not come, which needs this core: no other was looked for.
+    GivesWay(u32),
 }
 
 /// What a wait in the stream does in place of the move that waits.
@@ -101,11 +101,16 @@ impl Running {
         }
     }
 
-    /// The flag that tells of the put for which the run waits, if memory is all that brings it.
+    /// The flag that tells of the put of that rank for which the run waits, if memory is all that brings it.
     #[inline]
-    pub(in crate::execute) fn awaited(&self, direct: &Direct, common: &Common) -> Option<Line> {
-        let (from, shown) = match *direct.moves.get(self.next)? {
-            Move::Get { from, shown, .. } | Move::Wait { from, shown, .. } => (from, shown),
+    pub(in crate::execute) fn flag_from(
+        &self,
+        from: u32,
+        direct: &Direct,
+        common: &Common,
+    ) -> Option<Line> {
+        let shown = match *direct.moves.get(self.next)? {
+            Move::Get { shown, .. } | Move::Wait { shown, .. } => shown,
             _ => return None,
         };
         let peer = &common.peers[from as usize];
@@ -395,10 +400,14 @@ fn is_missing_here(from: u32, shown: bool, direct: &Direct, common: &Common) -> 
 }
 
 impl Direct {
-    /// Of a call that has taken nothing yet: whether a rank that it waits for seems to need this core, and has not come.
+    /// Of a call that has taken nothing yet: a rank that it waits for, that seems to need this core, and has not come.
     #[inline]
-    pub(super) fn waits_for_one_here(&self, common: &Common) -> bool {
-        (self.awaited.iter()).any(|&(from, shown)| is_missing_here(from, shown, self, common))
+    pub(super) fn missing_here(&self, common: &Common) -> Option<u32> {
+        let is_missing = |&&(from, shown): &&_| is_missing_here(from, shown, self, common);
+        self.takes_from
+            .iter()
+            .find(is_missing)
+            .map(|(from, _)| *from)
     }
 }
 
