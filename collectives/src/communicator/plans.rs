@@ -273,11 +273,9 @@ impl Shared {
         };
         let direct = |program, answered| {
             let planned = planned(program);
-            let direct = runs_directly.then(|| {
-                Direct::of(&planned, self.lane.posted, answered)
-                    .map(|direct| direct.that_gives_way(self.policy.is_crowded()))
-            });
-            let direct = direct.flatten();
+            let direct = runs_directly.then(|| Direct::of(&planned, self.lane.posted, answered));
+            let crowded = self.policy.is_crowded();
+            let direct = direct.flatten().map(|all| all.that_gives_way(crowded));
             let cpu = self.lane.cpu.as_ref().filter(|_| direct.is_some());
             let combiner = cpu
                 .zip(key.op())

@@ -21,7 +21,7 @@ const ASKED_FOR: Range<u64> = (1 << 10) + 1..32 << 10;
 
 impl Common {
     /// Combines a few elements by the plugin's function, if it has one and that is all that the move says. What
-    /// [`compute`](Self::compute) does for them too, with the registers that it saves for all else: 30 instructions more.
+    /// [`compute`](Self::compute) does for them too, but for all else it has to save registers first.
     #[inline(never)]
     pub(super) fn combine_few(&self, step: &Move, planned: &Planned, bases: &[u64; 4]) -> bool {
         let (

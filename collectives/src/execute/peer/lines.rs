@@ -266,14 +266,14 @@ impl Peer {
     }
 
     /// A put of so many bytes was taken: asks for the lines of one like it that comes a little later, if that is there; false
-    /// if it is seen not to be. Then it asks for none: lines that the peer is about to write would be taken from it, as that of the flag
-    /// is, which tells.
+    /// if it is seen not to be. Then it asks for none: lines that the peer is about to write would be taken from it, as that of
+    /// the flag is, which tells.
     ///
     /// What lies in its flag's line is asked for unseen, as to look is to wait for it: on a Xeon with AMX-FP16 reduces of 4 B
     /// of two ranks took twice as long with a look. And no further ahead than the second next: with the third, broadcasts of
-    /// 4 B took 1.3 to 1.7 times as long. Nor where ranks share cores that take over what they read: there a root takes from many, and reduces of 4 B of
-    /// four ranks took 1.3 times as long so (`cargo xtask peers -- --dirty --ranks 2,4 --ops reduce,broadcast --sizes 4`, in
-    /// turns with builds that differ in this).
+    /// 4 B took 1.3 to 1.7 times as long. Nor where ranks share cores that take over what they read: there a root takes from
+    /// many, and reduces of 4 B of four ranks took 1.3 times as long so (`cargo xtask peers -- --dirty --ranks 2,4 --ops
+    /// reduce,broadcast --sizes 4`, in turns with builds that differ in this).
     #[inline]
     #[allow(unsafe_code, reason = "reads a flag")]
     pub(in crate::execute) fn fetch_later(&self, own: &Own, plain: Plain, bytes: u32) -> bool {
